@@ -1,0 +1,28 @@
+// The collectives, and the bytes a device sends in each (ring algorithms).
+#pragma once
+
+#include <cfp/core/placement.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace cfp {
+
+enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
+
+inline constexpr std::array<std::string_view, 5> collective_names = {"all_reduce", "all_gather", "reduce_scatter",
+                                                                    "all_to_all", "broadcast"};
+
+/// Bytes sent per device. `whole` = bytes of the tensor as held before splitting over this axis, `n` = devices on it.
+constexpr long bytes_sent(collective_kind kind, long whole, long n) {
+  switch (kind) {
+    case collective_kind::all_reduce: return 2 * (n - 1) * whole / n;
+    case collective_kind::all_gather:
+    case collective_kind::reduce_scatter:
+    case collective_kind::broadcast: return (n - 1) * whole / n;
+    case collective_kind::all_to_all: return (n - 1) * whole / (n * n);
+  }
+  return 0;
+}
+
+}  // namespace cfp

@@ -1,0 +1,143 @@
+// Propagation: what a rule says of partitions. An *assignment* gives each mesh axis one factor of an operator; the
+// partitions of all operands and results follow from it, and back again.
+#pragma once
+
+#include <cfp/core/rule.hpp>
+
+namespace cfp {
+
+/// How an operator lets partial sums through.
+enum class linearity : std::uint8_t {
+  none,  ///< not linear: operands must be complete
+  all,   ///< linear in all operands together (add): all of them partial, or none
+  each,  ///< linear in each operand alone (products): at most one partial
+};
+
+/// Which factor each mesh axis splits in one operator.
+struct assignment {
+  static constexpr signed char none = -1;     ///< every device does the same work
+  static constexpr signed char partial = -2;  ///< operands and result are partial sums (linear operators only)
+  signed char factor[max_axes] = {none, none, none, none};
+  friend constexpr bool operator==(const assignment& a, const assignment& b) {
+    for (int i = 0; i < max_axes; ++i)
+      if (a.factor[i] != b.factor[i]) return false;
+    return true;
+  }
+};
+
+namespace detail {
+constexpr partition partition_of(const rule& r, const pattern& p, const assignment& a, bool result) {
+  partition out = partition::replicated(p.factors.size());
+  for (int axis = 0; axis < max_axes; ++axis) {
+    const int f = a.factor[axis];
+    if (f == assignment::none) continue;
+    if (f == assignment::partial) {
+      out.partial[axis] = {true, reduction::sum};
+    } else if (const int d = p.dim_of(f); d >= 0) {
+      out.split(d, axis);
+    } else if (result) {
+      out.partial[axis] = {true, r.combine};
+    }
+  }
+  return out;
+}
+}  // namespace detail
+
+/// The partition an operator under this assignment needs of an operand.
+constexpr partition operand_partition(const rule& r, int operand, const assignment& a) {
+  return detail::partition_of(r, r.operands[operand], a, false);
+}
+
+/// The partition in which it leaves a result: split, or partial where the assigned factor is reduced.
+constexpr partition result_partition(const rule& r, int result, const assignment& a) {
+  return detail::partition_of(r, r.results[result], a, true);
+}
+
+/// Whether the sizes divide and every assigned factor may be split.
+constexpr bool admissible(const rule& r, const factor_sizes& sizes, const assignment& a, const mesh_shape& mesh) {
+  for (int axis = 0; axis < mesh.rank(); ++axis) {
+    const int f = a.factor[axis];
+    if (f < 0) continue;
+    if (r.factors[f].whole) return false;
+    long n = 1;
+    for (int other = 0; other < mesh.rank(); ++other)
+      if (a.factor[other] == f) n *= mesh.size(other);
+    if (sizes[f] % n != 0) return false;
+  }
+  return true;
+}
+
+/// Why operands do not fit together without communication.
+struct conflict {
+  enum kind_t : std::uint8_t { nothing, disagree, whole_split, partial_operand, not_major } kind = nothing;
+  int axis = -1;     ///< the mesh axis
+  int factor = -1;   ///< the factor of the rule
+  int operand = -1;  ///< the operand that splits it (or is partial)
+  int other = -1;    ///< the operand that holds all of it
+
+  constexpr explicit operator bool() const { return kind != nothing; }
+
+  constexpr std::string_view words() const {
+    switch (kind) {
+      case disagree: return "two operands hold a common factor differently along a mesh axis";
+      case whole_split: return "a factor that must stay whole is split";
+      case partial_operand: return "a partial sum reaches an operator that is not linear in it";
+      case not_major: return "axes split a dimension in different orders";
+      default: return "communication free";
+    }
+  }
+};
+
+struct propagation {
+  assignment assigned;
+  list<partition, max_results> results;
+  conflict why;
+
+  constexpr bool communication_free() const { return why.kind == conflict::nothing; }
+};
+
+/// What follows from the partitions of all operands: the results' partitions, or the conflict.
+constexpr propagation propagate(const rule& r, linearity lin, const list<partition, max_operands>& operands,
+                                const mesh_shape& mesh) {
+  propagation out;
+  for (int axis = 0; axis < mesh.rank() && !out.why; ++axis) {
+    int split_factor = -1, by = -1, partials = 0, partial_by = -1;
+    for (int i = 0; i < operands.size(); ++i) {
+      const placement p = operands[i].on(axis);
+      if (p.kind == placement::partial) {
+        ++partials;
+        partial_by = i;
+        if (p.combine != reduction::sum) out.why = {conflict::partial_operand, axis, -1, i, -1};
+      }
+      if (p.kind != placement::split) continue;
+      const int f = r.operands[i].factors[p.dim];
+      if (split_factor >= 0 && split_factor != f) out.why = {conflict::disagree, axis, f, i, by};
+      split_factor = f;
+      by = i;
+    }
+    if (partials > 0) {
+      const bool passes = split_factor < 0 && ((lin == linearity::all && partials == operands.size()) ||
+                                               (lin == linearity::each && partials == 1));
+      if (!passes) out.why = {conflict::partial_operand, axis, -1, partial_by, -1};
+      out.assigned.factor[axis] = assignment::partial;
+      continue;
+    }
+    if (split_factor < 0) continue;
+    if (r.factors[split_factor].whole) out.why = {conflict::whole_split, axis, split_factor, by, -1};
+    for (int i = 0; i < operands.size(); ++i)
+      if (r.operands[i].dim_of(split_factor) >= 0 && operands[i].on(axis).kind != placement::split)
+        out.why = {conflict::disagree, axis, split_factor, by, i};
+    out.assigned.factor[axis] = static_cast<signed char>(split_factor);
+  }
+  if (out.why) return out;
+  for (int i = 0; i < operands.size(); ++i) {
+    bool same = true;
+    for (int d = 0; d < operands[i].rank(); ++d)
+      same = same && operands[i].dims[d] == operand_partition(r, i, out.assigned).dims[d];
+    if (!same) out.why = {conflict::not_major, 0, -1, i, -1};
+  }
+  for (int i = 0; i < r.results.size(); ++i) out.results.push(result_partition(r, i, out.assigned));
+  return out;
+}
+
+}  // namespace cfp

@@ -1,0 +1,52 @@
+// A short text that is a value: names of axes, dimensions and tensors, and the rules written as template arguments.
+#pragma once
+
+#include <string_view>
+
+namespace cfp {
+
+/// Up to `Capacity` characters, comparable, usable as a template argument.
+template <int Capacity>
+struct text {
+  char characters[static_cast<unsigned>(Capacity) + 1]{};
+  int count = 0;
+
+  constexpr text() = default;
+  constexpr text(std::string_view from) {
+    for (char c : from) push(c);
+  }
+  constexpr text(const char* from) : text(std::string_view(from)) {}
+
+  constexpr void push(char c) {
+    if (count == Capacity) throw "cfp: a name is too long";
+    characters[count++] = c;
+  }
+  constexpr text& operator+=(std::string_view more) {
+    for (char c : more) push(c);
+    return *this;
+  }
+  constexpr std::string_view view() const { return {characters, static_cast<std::size_t>(count)}; }
+  constexpr operator std::string_view() const { return view(); }
+  constexpr bool empty() const { return count == 0; }
+
+  friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
+  friend constexpr bool operator==(const text& a, std::string_view b) { return a.view() == b; }
+};
+
+/// Names of mesh axes, dimensions and factors.
+using name = text<23>;
+
+/// Names of tensors, in the words of public checkpoints (`h.11.attn.c_attn.weight`).
+using long_name = text<79>;
+
+/// The text of a rule as a template argument.
+template <unsigned N>
+struct rule_text {
+  char characters[N]{};
+  constexpr rule_text(const char (&from)[N]) {
+    for (unsigned i = 0; i < N; ++i) characters[i] = from[i];
+  }
+  constexpr std::string_view view() const { return {characters, N - 1}; }
+};
+
+}  // namespace cfp

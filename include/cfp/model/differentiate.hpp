@@ -1,0 +1,275 @@
+// Reverse-mode differentiation: forward graph -> training graph. Gradient rules keep the forward rule's factors, so a
+// mesh axis that splits a factor forward splits the same factor backward.
+#pragma once
+
+#include <cfp/model/graph.hpp>
+#include <cfp/op/catalogue.hpp>
+#include <cfp/op/optimizer.hpp>
+
+namespace cfp {
+
+struct adamw_options {
+  double rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double decay = 0.1;  ///< of tensors with two dimensions or more; others do not decay
+};
+
+namespace detail {
+
+struct differentiator {
+  graph g;
+  adamw_options options;
+  std::vector<bool> needed{};                    // values a gradient is wanted of
+  std::vector<std::vector<int>> contributions{};  // of each value's gradient
+
+  constexpr int gradient_value(int of, const char* suffix) {
+    value v = g[of];
+    v.label += suffix;
+    v.role = value_role::gradient;
+    v.of = of;
+    v.producer = -1;
+    v.fill = {};
+    needed.push_back(false);
+    contributions.push_back({});
+    return g.add(v);
+  }
+
+  // Sum of all contributions; the additions belong to the hub, not to an operator.
+  constexpr int total(int v) {
+    auto& parts = contributions[static_cast<std::size_t>(v)];
+    if (parts.empty()) return -1;
+    int sum = parts[0];
+    const std::vector<int> rest(parts.begin() + 1, parts.end());
+    for (int part : rest) {
+      operation o;
+      o.op = &info<add_t>;
+      o.r = parse(add_t::rule_source, g[v].rank());
+      o.sizes = sizes_of(g[v]);
+      o.operands.push(sum);
+      o.operands.push(part);
+      sum = gradient_value(v, ".grad.sum");
+      o.results.push(sum);
+      o.when = phase::backward;
+      o.hub = v;
+      g.add(o);
+    }
+    contributions[static_cast<std::size_t>(v)] = {sum};
+    return sum;
+  }
+
+  static constexpr factor_sizes sizes_of(const value& v) {
+    factor_sizes s;
+    for (long e : v.shape) s.push(e);
+    return s;
+  }
+
+  constexpr bool wants(int v) const { return needed[static_cast<std::size_t>(v)]; }
+  constexpr void contribute(int of, int part) { contributions[static_cast<std::size_t>(of)].push_back(part); }
+
+  // A gradient operator whose rule is made of patterns of the forward rule.
+  constexpr void emit(int forward, const op_info& op, const list<pattern, max_operands>& patterns,
+                      const list<int, max_operands>& operands, int target, bool keep_marks) {
+    operation o;
+    const operation from = g.at(forward);
+    o.op = &op;
+    o.r.factors = from.r.factors;
+    o.sizes = from.sizes;
+    o.r.operands = patterns;
+    o.r.results.push(from.r.operands[target]);
+    if (keep_marks) o.r.coordinates = from.r.coordinates;
+    drop_unused(o);
+    o.operands = operands;
+    if (op.scalars == from.op->scalars) o.scalars = from.scalars;
+    o.when = phase::backward;
+    o.origin = forward;
+    const int result = gradient_value(from.operands[target], ".grad");
+    o.results.push(result);
+    g.add(o);
+    contribute(from.operands[target], result);
+  }
+
+  // Factors that stand nowhere in the new rule would look like reductions.
+  static constexpr void drop_unused(operation& o) {
+    for (int f = o.r.factors.size() - 1; f >= 0; --f) {
+      bool used = o.r.coordinates.contains(static_cast<signed char>(f));
+      for (const pattern& p : o.r.operands) used = used || p.dim_of(f) >= 0;
+      for (const pattern& p : o.r.results) used = used || p.dim_of(f) >= 0;
+      if (used) continue;
+      const auto shift = [f](auto& factors) {
+        for (signed char& x : factors) x = static_cast<signed char>(x > f ? x - 1 : x);
+      };
+      for (pattern& p : o.r.operands) shift(p.factors);
+      for (pattern& p : o.r.results) shift(p.factors);
+      shift(o.r.coordinates);
+      for (int i = f; i + 1 < o.r.factors.size(); ++i) {
+        o.r.factors[i] = o.r.factors[i + 1];
+        o.sizes[i] = o.sizes[i + 1];
+      }
+      o.r.factors.pop();
+      o.sizes.pop();
+    }
+  }
+
+  // Gradient written out as steps: labels of a step's rule name factors of the (refined) forward rule.
+  constexpr void written(int forward, const list<int, max_results>& dz) {
+    const operation from = g.at(forward);
+    list<int, 8> steps;
+    for (int s = 0; s < from.op->gradient_steps; ++s) {
+      const gradient_step& step = from.op->gradient[s];
+      int ellipsis = 0;
+      for (const factor& f : from.r.factors)
+        if (f.label.view().starts_with("..") && f.label.view().size() == 3) ++ellipsis;
+      const rule text = parse(step.rule, ellipsis);
+      operation o;
+      o.op = step.op;
+      o.r.factors = from.r.factors;
+      for (factor& f : o.r.factors) f.one_hot = f.whole = false;
+      o.sizes = from.sizes;
+      const auto translate = [&](const pattern& p) {
+        pattern out;
+        for (int i = 0; i < p.factors.size(); ++i) {
+          const std::string_view label = text.factors[p.factors[i]].label.view();
+          for (int f = 0; f < from.r.factors.size(); ++f) {
+            const std::string_view have = from.r.factors[f].label.view();
+            if (have != label && !(have.starts_with(label) && have[label.size()] == '.')) continue;
+            out.factors.push(static_cast<signed char>(f));
+            out.group.push(p.group[i]);
+            if (text.factors[p.factors[i]].whole) o.r.factors[f].whole = true;
+          }
+        }
+        return out;
+      };
+      for (const pattern& p : text.operands) o.r.operands.push(translate(p));
+      for (const pattern& p : text.results) o.r.results.push(translate(p));
+      for (signed char c : text.coordinates) o.r.coordinates.push(static_cast<signed char>(from.r.find(text.factors[c].label)));
+      for (const gradient_source& source : step.operands) {
+        switch (source.from) {
+          case gradient_source::operand: o.operands.push(from.operands[source.index]); break;
+          case gradient_source::result: o.operands.push(from.results[source.index]); break;
+          case gradient_source::gradient: o.operands.push(dz[source.index]); break;
+          case gradient_source::step: o.operands.push(steps[source.index]); break;
+        }
+      }
+      drop_unused(o);
+      if (step.op->scalars == from.op->scalars) o.scalars = from.scalars;
+      o.when = phase::backward;
+      o.origin = forward;
+      const int target = step.targets[0];
+      int out;
+      if (target >= 0) {
+        out = gradient_value(from.operands[target], ".grad");
+        contribute(from.operands[target], out);
+      } else {
+        out = gradient_value(from.results[0], ".grad.row");
+        g[out].shape = {};
+        g[out].dims = {};
+        g[out].group = {};
+        for (int i = 0; i < o.r.results[0].factors.size(); ++i) {
+          const int f = o.r.results[0].factors[i];
+          g[out].shape.push(o.sizes[f]);
+          g[out].group.push(static_cast<signed char>(i));
+          g[out].dims.push(dim_name(o, f));
+        }
+      }
+      o.results.push(out);
+      steps.push(out);
+      g.add(o);
+    }
+  }
+
+  constexpr name dim_name(const operation& o, int f) const {
+    for (int i = 0; i < o.operands.size(); ++i)
+      if (const int d = o.r.operands[i].dim_of(f); d >= 0) return g[o.operands[i]].dims[d];
+    return o.r.factors[f].label;
+  }
+
+  constexpr void backward(int forward) {
+    const operation o = g.at(forward);
+    list<int, max_results> dz;
+    bool any = false;
+    for (int r : o.results) {
+      dz.push(total(r));
+      any = any || dz.back() >= 0;
+    }
+    if (!any || o.op->statistic) return;
+    if (o.op->gradient_steps > 0) return written(forward, dz);
+    const pattern z = o.r.results[0];
+    for (int i = 0; i < o.operands.size(); ++i) {
+      if (i == o.op->index_operand || !wants(o.operands[i])) continue;
+      if (o.op->body == op_body::product) {
+        emit(forward, *o.op, {{z, o.r.operands[1 - i]}, 2}, {{dz[0], o.operands[1 - i]}, 2}, i, false);
+      } else if (o.op->unit && o.op->index_operand >= 0) {
+        const int k = o.op->index_operand;
+        emit(forward, info<scatter_add_t>, {{z, o.r.operands[k]}, 2}, {{dz[0], o.operands[k]}, 2}, i, false);
+      } else if (o.op->unit) {
+        emit(forward, info<copy_t>, {{z}, 1}, {{dz[0]}, 1}, i, false);
+      } else if (o.op->slopes[static_cast<std::size_t>(i)]) {
+        list<pattern, max_operands> patterns{{z}, 1};
+        list<int, max_operands> operands{{dz[0]}, 1};
+        for (const pattern& p : o.r.operands) patterns.push(p);
+        for (int v : o.operands) operands.push(v);
+        emit(forward, *o.op->slopes[static_cast<std::size_t>(i)], patterns, operands, i, true);
+      }
+    }
+  }
+
+  constexpr void update(int weight) {
+    const int gradient = total(weight);
+    if (gradient < 0) return;
+    operation o;
+    o.op = &info<adamw_t>;
+    o.r = parse(adamw_t::rule_source, g[weight].rank());
+    o.sizes = sizes_of(g[weight]);
+    o.operands = {{weight, gradient}, 2};
+    for (const char* moment : {".exp_avg", ".exp_avg_sq"}) {
+      const int m = gradient_value(weight, moment);
+      g[m].role = value_role::state;
+      o.operands.push(m);
+    }
+    for (const char* suffix : {".next", ".exp_avg.next", ".exp_avg_sq.next"}) {
+      const int r = gradient_value(weight, suffix);
+      g[r].role = suffix[1] == 'n' ? value_role::weight : value_role::state;
+      o.results.push(r);
+    }
+    const int written_rank = g[weight].group.empty() ? 0 : g[weight].group.back() + 1;
+    o.scalars = {{options.rate, options.beta1, options.beta2, options.epsilon, written_rank > 1 ? options.decay : 0.0}, 5};
+    o.when = phase::update;
+    o.hub = weight;
+    g.add(o);
+  }
+
+  constexpr graph run() {
+    const int forward_count = g.size();
+    needed.resize(g.values.size());
+    contributions.resize(g.values.size());
+    std::vector<int> first_use(g.values.size(), -1);
+    for (int v = 0; v < g.value_count(); ++v) needed[static_cast<std::size_t>(v)] = g[v].role == value_role::weight;
+    for (int i = 0; i < forward_count; ++i)
+      for (int v : g.at(i).operands) {
+        if (first_use[static_cast<std::size_t>(v)] < 0) first_use[static_cast<std::size_t>(v)] = i;
+        if (wants(v))
+          for (int r : g.at(i).results) needed[static_cast<std::size_t>(r)] = true;
+      }
+    const int weights = g.value_count();
+    const int seed = gradient_value(g.loss, ".seed");
+    g[seed].role = value_role::constant;
+    g[seed].fill.constant = 1;
+    contribute(g.loss, seed);
+    for (int i = forward_count - 1; i >= 0; --i) {
+      backward(i);
+      const list<int, max_operands> operands = g.at(i).operands;
+      for (int v : operands)
+        if (v < weights && g[v].role == value_role::weight && first_use[static_cast<std::size_t>(v)] == i) update(v);
+    }
+    return g;
+  }
+};
+
+}  // namespace detail
+
+/// Adds backward operations and optimizer updates. `forward.loss` must be a scalar. Each weight is updated as soon as
+/// its gradient is complete and nothing reads the old weight any more.
+constexpr graph differentiate(const graph& forward, const adamw_options& options = {}) {
+  return detail::differentiator{forward, options}.run();
+}
+
+}  // namespace cfp

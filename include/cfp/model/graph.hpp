@@ -1,0 +1,96 @@
+// The operator graph: values (tensors) and the operations between them, in an order in which they can run.
+#pragma once
+
+#include <cfp/op/info.hpp>
+
+#include <vector>
+
+namespace cfp {
+
+enum class element : std::uint8_t { real, index };  ///< real: the executor's number type; index: 32-bit integers
+
+enum class value_role : std::uint8_t {
+  activation,  ///< computed forward
+  input,       ///< given anew in every step
+  weight,      ///< trained
+  state,       ///< optimizer state of a weight
+  gradient,    ///< computed backward
+  constant,    ///< filled once
+};
+
+enum class phase : std::uint8_t { forward, backward, update };
+
+/// How a tensor is filled before the first step.
+struct filling {
+  double constant = 0;
+  double deviation = 0;  ///< of a normal distribution around the constant; counter-based, so independent of the mesh
+  long bound = 0;        ///< for indices: values are in [0, bound)
+};
+
+struct value {
+  long_name label;
+  extents shape;
+  list<name, max_dims> dims;            ///< names of the dimensions
+  list<signed char, max_dims> group;    ///< written dimension each (refined) dimension belongs to
+  element type = element::real;
+  value_role role = value_role::activation;
+  int producer = -1;     ///< operation, or -1
+  int of = -1;           ///< the value this is a gradient or state of
+  filling fill;
+
+  constexpr int rank() const { return shape.size(); }
+};
+
+struct operation {
+  const op_info* op = nullptr;
+  rule r;
+  factor_sizes sizes;
+  list<int, max_operands> operands;
+  list<int, max_results> results;
+  list<double, 6> scalars;
+  phase when = phase::forward;
+  int origin = -1;  ///< backward operations: the forward operation this is a gradient of
+  int hub = -1;     ///< sums of gradients and updates: the value they belong to
+};
+
+struct graph {
+  std::vector<value> values;
+  std::vector<operation> operations;
+  int loss = -1;
+
+  constexpr int add(value v) {
+    values.push_back(v);
+    return static_cast<int>(values.size()) - 1;
+  }
+  constexpr int add(operation o) {
+    const int id = static_cast<int>(operations.size());
+    for (int r : o.results) (*this)[r].producer = id;
+    operations.push_back(o);
+    return id;
+  }
+  constexpr value& operator[](int id) { return values[static_cast<std::size_t>(id)]; }
+  constexpr const value& operator[](int id) const { return values[static_cast<std::size_t>(id)]; }
+  constexpr operation& at(int id) { return operations[static_cast<std::size_t>(id)]; }
+  constexpr const operation& at(int id) const { return operations[static_cast<std::size_t>(id)]; }
+  constexpr int size() const { return static_cast<int>(operations.size()); }
+  constexpr int value_count() const { return static_cast<int>(values.size()); }
+
+  constexpr int find(std::string_view label) const {
+    for (int i = 0; i < value_count(); ++i)
+      if ((*this)[i].label == label) return i;
+    return -1;
+  }
+};
+
+/// Operations that read each value.
+constexpr std::vector<std::vector<int>> consumers(const graph& g) {
+  std::vector<std::vector<int>> out(g.values.size());
+  for (int i = 0; i < g.size(); ++i)
+    for (int v : g.at(i).operands) {
+      auto& list = out[static_cast<std::size_t>(v)];
+      if (list.empty() || list.back() != i) list.push_back(i);
+    }
+  return out;
+}
+
+}  // namespace cfp

@@ -1,0 +1,175 @@
+// Refinement: where two rules cut one dimension differently (a fused projection, then "(three h d)"), the dimension
+// becomes its common factors, in the whole graph, so that every split is the split of one dimension.
+#pragma once
+
+#include <cfp/model/trace.hpp>
+
+namespace cfp {
+
+namespace detail {
+
+// Cuts of a dimension: sizes of its minor ends, ascending, each dividing the next.
+using cut_list = list<long, max_dims>;
+
+constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v) {
+  if (c <= 1 || c >= size || cuts.contains(c)) return false;
+  int at = 0;
+  while (at < cuts.size() && cuts[at] < c) ++at;
+  cuts.insert(at, c);
+  for (int i = 0; i < cuts.size(); ++i) {
+    const long next = i + 1 < cuts.size() ? cuts[i + 1] : size;
+    if (next % cuts[i] != 0)
+      throw shape_error{"rules cut a dimension in ways that do not align", v.label, v.dims[0], cuts[i], next};
+  }
+  return true;
+}
+
+constexpr int atoms(const cut_list& cuts) { return cuts.size() + 1; }
+constexpr long atom_size(const cut_list& cuts, long size, int k) {  // k = 0 is the major one
+  const int n = cuts.size();
+  const long high = k == 0 ? size : cuts[n - k];
+  const long low = k == n ? 1 : cuts[n - 1 - k];
+  return high / low;
+}
+
+struct refiner {
+  graph g;
+  std::vector<list<cut_list, max_dims>> of_value;
+  std::vector<list<cut_list, max_factors>> of_operation;
+
+  constexpr explicit refiner(const graph& from) : g(from) {
+    for (const value& v : g.values) {
+      of_value.push_back({});
+      for (int d = 0; d < v.rank(); ++d) of_value.back().push({});
+    }
+    for (const operation& o : g.operations) {
+      of_operation.push_back({});
+      for (int f = 0; f < o.r.factors.size(); ++f) of_operation.back().push({});
+    }
+  }
+
+  template <class F>
+  static constexpr void each_pattern(operation& o, F&& f) {
+    for (int i = 0; i < o.operands.size(); ++i) f(o.r.operands[i], o.operands[i]);
+    for (int i = 0; i < o.results.size(); ++i) f(o.r.results[i], o.results[i]);
+  }
+
+  constexpr bool exchange(operation& o, list<cut_list, max_factors>& factors) {
+    bool changed = false;
+    each_pattern(o, [&](pattern& p, int id) {
+      const value& v = g[id];
+      auto& cuts = of_value[static_cast<std::size_t>(id)];
+      for (int d = 0; d < v.rank(); ++d) {
+        long minor = 1;
+        for (int k = p.factors.size() - 1; k >= 0; --k) {
+          if (p.group[k] != d) continue;
+          const int f = p.factors[k];
+          changed |= add_cut(cuts[d], minor, v.shape[d], v);
+          for (long c : factors[f]) changed |= add_cut(cuts[d], c * minor, v.shape[d], v);
+          const long end = minor * o.sizes[f];
+          for (long c : cut_list(cuts[d]))
+            if (c > minor && c < end) changed |= add_cut(factors[f], c / minor, o.sizes[f], v);
+          minor = end;
+        }
+      }
+    });
+    return changed;
+  }
+
+  constexpr graph run() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t i = 0; i < g.operations.size(); ++i) changed |= exchange(g.operations[i], of_operation[i]);
+      for (std::size_t i = g.operations.size(); i-- > 0;) changed |= exchange(g.operations[i], of_operation[i]);
+    }
+    for (std::size_t i = 0; i < g.values.size(); ++i) rewrite(g.values[i], of_value[i]);
+    std::vector<list<bool, max_factors>> named(g.operations.size());
+    for (std::size_t i = 0; i < g.operations.size(); ++i) rewrite(g.operations[i], of_operation[i], named[i]);
+    for (int sweep = 0; sweep < 2; ++sweep) {
+      for (std::size_t i = 0; i < g.operations.size(); ++i) spread_names(g.operations[i], named[i]);
+      for (std::size_t i = g.operations.size(); i-- > 0;) spread_names(g.operations[i], named[i]);
+    }
+    for (value& v : g.values)
+      for (name& n : v.dims)
+        if (n.empty()) n = name("part");
+    return g;
+  }
+
+  static constexpr void rewrite(value& v, const list<cut_list, max_dims>& cuts) {
+    value out = v;
+    out.shape = {};
+    out.dims = {};
+    out.group = {};
+    for (int d = 0; d < v.rank(); ++d)
+      for (int k = 0; k < atoms(cuts[d]); ++k) {
+        out.shape.push(atom_size(cuts[d], v.shape[d], k));
+        out.dims.push(atoms(cuts[d]) == 1 ? v.dims[d] : name{});
+        out.group.push(static_cast<signed char>(d));
+      }
+    v = out;
+  }
+
+  // `named[f]`: the new factor was written by name inside a compound dimension of this rule.
+  static constexpr void rewrite(operation& o, const list<cut_list, max_factors>& cuts, list<bool, max_factors>& named) {
+    rule out;
+    out.combine = o.r.combine;
+    factor_sizes sizes;
+    list<signed char, max_factors> first;
+    for (int f = 0; f < o.r.factors.size(); ++f) {
+      first.push(static_cast<signed char>(out.factors.size()));
+      for (int k = 0; k < atoms(cuts[f]); ++k) {
+        factor added = o.r.factors[f];
+        if (atoms(cuts[f]) > 1) {
+          const char suffix[3] = {'.', static_cast<char>('0' + k), '\0'};
+          added.label += suffix;
+        }
+        out.factors.push(added);
+        sizes.push(atom_size(cuts[f], o.sizes[f], k));
+        named.push(false);
+      }
+      const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
+      if (needs_one && atoms(cuts[f]) > 1)
+        throw shape_error{"an indexed factor cannot be cut", long_name(o.op->label), o.r.factors[f].label, 0, 0};
+    }
+    const auto expand = [&](const pattern& p) {
+      pattern q;
+      for (int i = 0; i < p.factors.size(); ++i) {
+        const int f = p.factors[i];
+        int members = 0;
+        for (signed char g : p.group) members += g == p.group[i];
+        for (int k = 0; k < atoms(cuts[f]); ++k) {
+          q.factors.push(static_cast<signed char>(first[f] + k));
+          q.group.push(p.group[i]);
+        }
+        if (members > 1 && atoms(cuts[f]) == 1) named[first[f]] = true;
+      }
+      return q;
+    };
+    for (const pattern& p : o.r.operands) out.operands.push(expand(p));
+    for (const pattern& p : o.r.results) out.results.push(expand(p));
+    for (signed char c : o.r.coordinates) out.coordinates.push(first[c]);
+    o.r = out;
+    o.sizes = sizes;
+  }
+
+  constexpr void spread_names(operation& o, const list<bool, max_factors>& named) {
+    for (int f = 0; f < o.r.factors.size(); ++f) {
+      name label = named[f] ? o.r.factors[f].label : name{};
+      each_pattern(o, [&](pattern& p, int id) {
+        const int d = p.dim_of(f);
+        if (d >= 0 && label.empty()) label = g[id].dims[d];
+      });
+      each_pattern(o, [&](pattern& p, int id) {
+        const int d = p.dim_of(f);
+        if (d >= 0 && g[id].dims[d].empty()) g[id].dims[d] = label;
+      });
+    }
+  }
+};
+
+}  // namespace detail
+
+/// The same graph with every compound dimension cut into common factors; rules no longer regroup anything.
+constexpr graph refine(const graph& traced) { return detail::refiner(traced).run(); }
+
+}  // namespace cfp

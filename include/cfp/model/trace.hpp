@@ -1,0 +1,219 @@
+// Tracing: a model is an ordinary C++ function on tensors; calling it records the operator graph.
+#pragma once
+
+#include <cfp/model/graph.hpp>
+#include <cfp/op/op.hpp>
+
+#include <initializer_list>
+
+namespace cfp {
+
+/// A named dimension of a weight or an input.
+struct dimension {
+  name label;
+  long size = 0;
+};
+
+/// Size of a factor that the operands do not show: `split_qkv(x, size_of{"three", 3}, size_of{"h", 12})`.
+struct size_of {
+  name factor;
+  long size = 0;
+};
+
+/// Shapes that do not fit; `what` says which, numbers are in `left` and `right`.
+struct shape_error {
+  const char* what;
+  long_name where;
+  name factor;
+  long left, right;
+};
+
+class model;
+
+/// A handle of a value of the graph being traced.
+struct tensor {
+  model* net = nullptr;
+  int id = -1;
+};
+
+class model {
+ public:
+  graph recorded;
+
+  constexpr tensor input(std::string_view label, std::initializer_list<dimension> dims, element type, filling fill) {
+    return declare(label, dims, type, value_role::input, fill);
+  }
+  constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill) {
+    return declare(join(scope_, label), dims, element::real, value_role::weight, fill);
+  }
+  constexpr long size(tensor t, int dim) const { return recorded[t.id].shape[dim]; }
+
+  /// Names of what follows start with this, as parameters of checkpoints do ("h.0.attn").
+  constexpr void scope(std::string_view prefix) { scope_ = long_name(prefix); }
+  constexpr const long_name& scope() const { return scope_; }
+
+  constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 6>& scalars,
+                       const list<size_of, 4>& given);
+
+  static constexpr long_name join(std::string_view a, std::string_view b) {
+    long_name out(a);
+    if (!out.empty()) out += ".";
+    out += b;
+    return out;
+  }
+
+ private:
+  constexpr tensor declare(std::string_view label, std::initializer_list<dimension> dims, element type,
+                           value_role role, filling fill) {
+    value v;
+    v.label = long_name(label);
+    for (const dimension& d : dims) {
+      v.group.push(static_cast<signed char>(v.shape.size()));
+      v.shape.push(d.size);
+      v.dims.push(d.label);
+    }
+    v.type = type;
+    v.role = role;
+    v.fill = fill;
+    return {this, recorded.add(v)};
+  }
+  [[noreturn]] void fail(const char* what, const op_info& op, const name& factor, long left, long right) const {
+    throw shape_error{what, join(scope_, op.label), factor, left, right};
+  }
+  constexpr factor_sizes bind(const op_info& op, const rule& r, const list<int, max_operands>& operands,
+                              const list<size_of, 4>& given) const;
+  constexpr long_name label_of(const op_info& op, const list<int, max_operands>& operands) const;
+
+  long_name scope_;
+};
+
+// Sizes of the factors, from the operands' shapes and the sizes given.
+constexpr factor_sizes model::bind(const op_info& op, const rule& r, const list<int, max_operands>& operands,
+                                   const list<size_of, 4>& given) const {
+  factor_sizes sizes;
+  for (int f = 0; f < r.factors.size(); ++f) {
+    sizes.push(0);
+    for (const size_of& s : given)
+      if (s.factor == r.factors[f].label) sizes[f] = s.size;
+  }
+  for (int i = 0; i < operands.size(); ++i) {
+    const pattern& p = r.operands[i];
+    const value& v = recorded[operands[i]];
+    for (int d = 0; d < v.rank(); ++d) {
+      long rest = v.shape[d];
+      int unknown = -1;
+      for (int k = 0; k < p.factors.size(); ++k) {
+        if (p.group[k] != d) continue;
+        const int f = p.factors[k];
+        if (sizes[f] == 0) {
+          if (unknown >= 0) fail("give the size of one more factor", op, r.factors[f].label, 0, v.shape[d]);
+          unknown = f;
+        } else {
+          if (rest % sizes[f] != 0) fail("sizes of a factor differ", op, r.factors[f].label, sizes[f], v.shape[d]);
+          rest /= sizes[f];
+        }
+      }
+      if (unknown >= 0) sizes[unknown] = rest;
+      else if (rest != 1) fail("sizes of a dimension differ", op, v.dims[d], v.shape[d] / rest, v.shape[d]);
+    }
+  }
+  for (int f = 0; f < r.factors.size(); ++f)
+    if (sizes[f] <= 0) fail("the size of a factor is not known", op, r.factors[f].label, sizes[f], 1);
+  return sizes;
+}
+
+// "h.0.attn.c_attn.linear": the weight's name, else the scope, then the operator.
+constexpr long_name model::label_of(const op_info& op, const list<int, max_operands>& operands) const {
+  for (int v : operands) {
+    if (recorded[v].role != value_role::weight) continue;
+    const std::string_view w = recorded[v].label.view();
+    return join(w.substr(0, w.rfind('.')), op.label);
+  }
+  return join(scope_, op.label);
+}
+
+constexpr int model::record(const op_info& op, const list<int, max_operands>& operands,
+                            const list<double, 6>& scalars, const list<size_of, 4>& given) {
+  int ranks[max_operands]{};
+  for (int i = 0; i < operands.size(); ++i) ranks[i] = recorded[operands[i]].rank();
+  operation o;
+  o.op = &op;
+  o.r = parse(op.rule, ranks);
+  if (o.r.operands.size() != operands.size())
+    fail("wrong number of operands", op, {}, operands.size(), o.r.operands.size());
+  if (scalars.size() != op.scalars) fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
+  for (int i = 0; i < operands.size(); ++i) {
+    const int written = o.r.operands[i].group.empty() ? 0 : o.r.operands[i].group.back() + 1;
+    if (written != ranks[i]) fail("an operand has another number of dimensions than its rule", op, {}, ranks[i], written);
+    if ((recorded[operands[i]].type == element::index) != (i == op.index_operand))
+      fail("an index where numbers belong, or numbers where an index belongs; operand", op, {}, i, op.index_operand);
+  }
+  o.sizes = bind(op, o.r, operands, given);
+  o.operands = operands;
+  o.scalars = scalars;
+  const int first = recorded.value_count();
+  for (int k = 0; k < o.r.results.size(); ++k) {
+    const pattern& p = o.r.results[k];
+    value v;
+    v.label = label_of(op, operands);
+    if (o.r.results.size() > 1) {
+      const char index[3] = {'.', static_cast<char>('0' + k), '\0'};
+      v.label += index;
+    }
+    for (int i = 0; i < p.factors.size(); ++i) {
+      const int f = p.factors[i];
+      if (p.group[i] < v.shape.size()) {
+        v.shape.back() *= o.sizes[f];
+        continue;
+      }
+      name label = o.r.factors[f].label;
+      for (int q = operands.size() - 1; q >= 0; --q) {  // the first operand that has the factor alone names it
+        const pattern& from = o.r.operands[q];
+        const int at = from.dim_of(f);
+        if (at < 0) continue;
+        int members = 0;
+        for (signed char g : from.group) members += g == from.group[at];
+        if (members == 1) label = recorded[operands[q]].dims[from.group[at]];
+      }
+      v.shape.push(o.sizes[f]);
+      v.dims.push(label);
+      v.group.push(p.group[i]);
+    }
+    o.results.push(recorded.add(v));
+  }
+  recorded.add(o);
+  return first;
+}
+
+/// Records one operator; numbers among the arguments are scalars, `size_of` gives sizes.
+template <class... A>
+constexpr auto trace_operator(const op_info& op, const tensor& first, const A&... more) {
+  list<int, max_operands> operands;
+  list<double, 6> scalars;
+  list<size_of, 4> given;
+  operands.push(first.id);
+  [[maybe_unused]] const auto take = [&](const auto& a) {
+    using type = std::remove_cvref_t<decltype(a)>;
+    if constexpr (std::is_same_v<type, tensor>) operands.push(a.id);
+    else if constexpr (std::is_same_v<type, size_of>) given.push(a);
+    else scalars.push(static_cast<double>(a));
+  };
+  (take(more), ...);
+  return first.net->record(op, operands, scalars, given);
+}
+
+template <class Op, rule_text Rule>
+template <class X, class... More>
+constexpr auto op<Op, Rule>::operator()(const X& x, const More&... more) const {
+  const int id = trace_operator(info<Op>, x, more...);
+  constexpr int results = bare_rule<Op>.results.size();
+  if constexpr (results == 1) {
+    return X{x.net, id};
+  } else {
+    std::array<X, static_cast<std::size_t>(results)> out{};
+    for (int i = 0; i < results; ++i) out[static_cast<std::size_t>(i)] = X{x.net, id + i};
+    return out;
+  }
+}
+
+}  // namespace cfp

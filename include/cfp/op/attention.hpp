@@ -1,0 +1,31 @@
+// Heads: taking a fused query-key-value apart, scores, weighted sum, and putting heads together.
+#pragma once
+
+#include <cfp/op/catalogue.hpp>
+
+namespace cfp {
+
+namespace detail {
+struct join_qkv_t : op<join_qkv_t, "b h s d, b h s d, b h s d -> b s (three h d); whole three"> {
+  static constexpr op_body body = op_body::stack;
+  static constexpr linearity linear = linearity::all;
+  static constexpr bool derived = true;
+};
+}  // namespace detail
+
+/// Query, key and value from one fused projection, heads outside the sequence.
+inline constexpr struct split_qkv_t
+    : op<split_qkv_t, "b s (three h d) -> b h s d, b h s d, b h s d; whole three"> {
+  static constexpr op_body body = op_body::unstack;
+  static constexpr linearity linear = linearity::all;
+  static constexpr std::array<gradient_step, 1> gradient = {{
+      {&info<detail::join_qkv_t>, detail::join_qkv_t::rule_source,
+       {{{gradient_source::gradient, 0}, {gradient_source::gradient, 1}, {gradient_source::gradient, 2}}, 3}, {{0}, 1}},
+  }};
+} split_qkv;
+
+inline constexpr struct scores_t : contraction<scores_t, "b h q d, b h k d -> b h q k"> {} scores;
+inline constexpr struct weighted_sum_t : contraction<weighted_sum_t, "b h q k, b h k d -> b h q d"> {} weighted_sum;
+inline constexpr struct merge_heads_t : movement<merge_heads_t, "b h s d -> b s (h d)"> {} merge_heads;
+
+}  // namespace cfp

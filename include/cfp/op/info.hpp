@@ -1,0 +1,51 @@
+// What the planner knows of an operator, as a value: its rule, how it computes, and how it is differentiated.
+#pragma once
+
+#include <cfp/core/parse.hpp>
+#include <cfp/core/propagate.hpp>
+
+#include <array>
+
+namespace cfp {
+
+struct op_info;
+
+/// Where an operand of a gradient operator comes from, seen from the forward operator.
+struct gradient_source {
+  enum kind_t : std::uint8_t { operand, result, gradient, step } from = operand;
+  int index = 0;  ///< which operand or result; for `gradient` which result it belongs to; for `step` which earlier step
+};
+
+/// One operator of a gradient. Its rule uses the forward rule's factor names, so whatever axis splits a factor
+/// forward splits the same factor backward.
+struct gradient_step {
+  const op_info* op = nullptr;
+  std::string_view rule;
+  list<gradient_source, max_operands> operands;
+  list<signed char, max_results> targets;  ///< per result: the operand it is the gradient of, or -1
+};
+
+/// How an operator computes.
+enum class op_body : std::uint8_t {
+  map,      ///< functor on corresponding elements, then reduced over the factors the result lacks
+  product,  ///< the same with multiplication of two operands: a tensor contraction, left to a matrix library
+  unstack,  ///< result i is the slice i of the whole factor the results lack
+  stack,    ///< its inverse
+  update,   ///< optimizer step: results overwrite operands
+};
+
+struct op_info {
+  std::string_view label;
+  std::string_view rule;
+  op_body body = op_body::map;
+  linearity linear = linearity::none;
+  int scalars = 0;         ///< how many numbers follow the operands of a functor
+  int index_operand = -1;  ///< which operand holds indices
+  bool unit = false;       ///< its derivative along every operand is one
+  bool statistic = false;  ///< a row statistic: the operator that takes it owns its gradient
+  std::array<const op_info*, max_operands> slopes{};  ///< operators dz * d(functor)/d(operand i)
+  const gradient_step* gradient = nullptr;            ///< written out by hand, where that is better
+  int gradient_steps = 0;
+};
+
+}  // namespace cfp

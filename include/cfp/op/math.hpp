@@ -1,0 +1,63 @@
+// Elementary functions on numbers and on dual numbers, so that one functor yields its value and its derivative.
+// Unqualified calls in a functor (`exp(x)`) resolve here and never promote float to double.
+#pragma once
+
+#include <cfp/core/config.hpp>
+
+#include <cmath>
+
+namespace cfp {
+
+/// A number and its derivative along one input: value + slope * e with e*e = 0.
+template <class T>
+struct dual {
+  T value{}, slope{};
+
+  dual() = default;
+  CFP_HOST_DEVICE constexpr explicit dual(double v) : value(static_cast<T>(v)) {}
+  CFP_HOST_DEVICE constexpr dual(T v, T s) : value(v), slope(s) {}
+
+  CFP_HOST_DEVICE friend constexpr dual operator+(dual a, dual b) { return {a.value + b.value, a.slope + b.slope}; }
+  CFP_HOST_DEVICE friend constexpr dual operator-(dual a, dual b) { return {a.value - b.value, a.slope - b.slope}; }
+  CFP_HOST_DEVICE friend constexpr dual operator-(dual a) { return {-a.value, -a.slope}; }
+  CFP_HOST_DEVICE friend constexpr dual operator*(dual a, dual b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  }
+  CFP_HOST_DEVICE friend constexpr dual operator/(dual a, dual b) {
+    const T q = a.value / b.value;
+    return {q, (a.slope - q * b.slope) / b.value};
+  }
+  CFP_HOST_DEVICE friend constexpr bool operator<(dual a, dual b) { return a.value < b.value; }
+  CFP_HOST_DEVICE friend constexpr bool operator>(dual a, dual b) { return a.value > b.value; }
+};
+
+CFP_HOST_DEVICE inline float exp(float x) { return std::exp(x); }
+CFP_HOST_DEVICE inline double exp(double x) { return std::exp(x); }
+CFP_HOST_DEVICE inline float log(float x) { return std::log(x); }
+CFP_HOST_DEVICE inline double log(double x) { return std::log(x); }
+CFP_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
+CFP_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
+CFP_HOST_DEVICE inline float tanh(float x) { return std::tanh(x); }
+CFP_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
+
+template <class T>
+CFP_HOST_DEVICE dual<T> exp(dual<T> x) {
+  const T e = cfp::exp(x.value);
+  return {e, e * x.slope};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> log(dual<T> x) {
+  return {cfp::log(x.value), x.slope / x.value};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> sqrt(dual<T> x) {
+  const T r = cfp::sqrt(x.value);
+  return {r, x.slope / (r + r)};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> tanh(dual<T> x) {
+  const T t = cfp::tanh(x.value);
+  return {t, (T(1) - t * t) * x.slope};
+}
+
+}  // namespace cfp

@@ -1,0 +1,120 @@
+// The base of operators. An operator is an object whose type carries its rule and its functor:
+//
+//   inline constexpr struct swiglu_t : cfp::op<swiglu_t, "..., ... -> ..."> {
+//     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { using cfp::exp; return gate / (T(1) + exp(-gate)) * up; }
+//   } swiglu;
+//
+// Its gradient operators follow from the functor by dual numbers. Optional static members:
+//   body, linear, unit, statistic, index_operand, scalars (see op_info), gradient (an array of gradient_step).
+// The functor receives the operands, then the scalars, then the coordinates the rule marks with "index", as `long`.
+#pragma once
+
+#include <cfp/op/info.hpp>
+#include <cfp/op/math.hpp>
+
+#include <tuple>
+#include <utility>
+
+namespace cfp {
+
+namespace detail {
+
+template <class Op>
+constexpr std::string_view type_label() {
+  std::string_view s = __PRETTY_FUNCTION__;  // "... [with Op = cfp::gelu_t; ...]"
+  s = s.substr(s.find("Op = ") + 5);
+  s = s.substr(0, s.find_first_of(";]"));
+  if (s.find('<') == std::string_view::npos)
+    if (const auto colon = s.rfind(':'); colon != std::string_view::npos) s = s.substr(colon + 1);
+  if (s.ends_with("_t")) s.remove_suffix(2);
+  return s;
+}
+
+}  // namespace detail
+
+template <class Op>
+inline constexpr rule bare_rule = parse(Op::rule_source);
+
+template <class Op, rule_text Rule>
+struct op {
+  static constexpr std::string_view rule_source = Rule.view();
+  static constexpr std::string_view label() { return detail::type_label<Op>(); }
+  static constexpr op_body body = op_body::map;
+  static constexpr linearity linear = linearity::none;
+  static constexpr bool unit = false, statistic = false, derived = false;
+  static constexpr int index_operand = -1, scalars = 0;
+  static constexpr std::array<gradient_step, 0> gradient{};
+
+  /// Applies the operator to tensors of a model (numbers among the arguments are its scalars).
+  template <class X, class... More>
+  constexpr auto operator()(const X& x, const More&... more) const;
+};
+
+/// The operator dz * d(Op)/d(operand I): operands are dz, then those of Op.
+template <class Op, int I>
+struct slope {
+  static constexpr std::string_view rule_source{};
+  static constexpr op_body body = op_body::map;
+  static constexpr linearity linear = linearity::none;
+  static constexpr bool unit = false, statistic = false, derived = true;
+  static constexpr int index_operand = Op::index_operand < 0 ? -1 : Op::index_operand + 1;
+  static constexpr int scalars = Op::scalars;
+  static constexpr std::array<gradient_step, 0> gradient{};
+  static constexpr std::string_view label() { return Op::label(); }
+
+  template <class T, class... X>
+  CFP_HOST_DEVICE static T apply(T dz, X... x) {
+    return dz * derivative<T>(std::index_sequence_for<X...>{}, x...);
+  }
+
+ private:
+  template <class T, std::size_t K, class X>
+  CFP_HOST_DEVICE static auto lift(X x) {
+    if constexpr (std::is_same_v<X, T>) return dual<T>{x, K == I ? T(1) : T(0)};
+    else return x;  // indices and coordinates stay what they are
+  }
+  template <class T, std::size_t... K, class... X>
+  CFP_HOST_DEVICE static T derivative(std::index_sequence<K...>, X... x) {
+    return Op::apply(lift<T, K>(x)...).slope;
+  }
+};
+
+
+namespace detail {
+template <class Op>
+struct described {
+  static const op_info value;
+};
+
+template <class Op>
+constexpr op_info make_info() {
+  op_info out;
+  out.label = Op::label();
+  out.rule = Op::rule_source;
+  out.body = Op::body;
+  out.linear = Op::linear;
+  out.scalars = Op::scalars;
+  out.index_operand = Op::index_operand;
+  out.unit = Op::unit;
+  out.statistic = Op::statistic;
+  if constexpr (Op::gradient.size() > 0) {
+    out.gradient = Op::gradient.data();
+    out.gradient_steps = static_cast<int>(Op::gradient.size());
+  } else if constexpr (Op::body == op_body::map && !Op::unit && !Op::statistic && !Op::derived) {
+    constexpr int n = bare_rule<Op>.operands.size();
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((out.slopes[I] = static_cast<int>(I) == Op::index_operand ? nullptr : &described<slope<Op, int(I)>>::value), ...);
+    }(std::make_index_sequence<static_cast<std::size_t>(n)>{});
+  }
+  return out;
+}
+
+template <class Op>
+constexpr op_info described<Op>::value = make_info<Op>();
+}  // namespace detail
+
+/// The operator as a value; its address identifies the operator.
+template <class Op>
+inline constexpr const op_info& info = detail::described<Op>::value;
+
+}  // namespace cfp

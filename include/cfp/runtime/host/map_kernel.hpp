@@ -1,0 +1,354 @@
+// Map kernels: a functor on corresponding elements of up to eight operands, reduced over the factors the result lacks.
+// Rows (one innermost factor) are distributed by Thrust; the loop within a row is written so that compilers vectorise it.
+#pragma once
+
+#include <cfp/op/op.hpp>
+#include <cfp/runtime/call.hpp>
+
+#include <thrust/execution_policy.h>
+#include <thrust/fill.h>
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+
+#include <limits>
+
+namespace cfp::host {
+
+/// A nest of loops over factors, outermost first, with the strides of every tensor in it.
+template <int Tensors>
+struct loop_nest {
+  int depth = 0;
+  long size[max_factors] = {};
+  int factor[max_factors] = {};
+  long stride[Tensors][max_factors] = {};
+
+  void add(const call& c, int f, const call_tensor* const* tensors) {
+    size[depth] = c.size[f];
+    factor[depth] = f;
+    for (int t = 0; t < Tensors; ++t) stride[t][depth] = tensors[t]->stride[f];
+    ++depth;
+  }
+  // Merges neighbouring loops that walk all tensors evenly, except factors whose index the functor reads.
+  void collapse(const rule& r) {
+    for (int i = depth - 2; i >= 0; --i) {
+      bool even = !is_read(r, factor[i]) && !is_read(r, factor[i + 1]);
+      for (int t = 0; t < Tensors && even; ++t) even = stride[t][i] == stride[t][i + 1] * size[i + 1];
+      if (!even) continue;
+      size[i] *= size[i + 1];
+      for (int t = 0; t < Tensors; ++t) stride[t][i] = stride[t][i + 1];
+      for (int k = i + 1; k + 1 < depth; ++k) {
+        size[k] = size[k + 1];
+        factor[k] = factor[k + 1];
+        for (int t = 0; t < Tensors; ++t) stride[t][k] = stride[t][k + 1];
+      }
+      --depth;
+    }
+  }
+  static bool is_read(const rule& r, int f) {
+    return r.coordinates.contains(static_cast<signed char>(f)) || r.factors[f].one_hot;
+  }
+  long count() const {
+    long n = 1;
+    for (int i = 0; i < depth; ++i) n *= size[i];
+    return n;
+  }
+  // Offsets of iteration `n`, and global indices of the factors looped over.
+  void locate(long n, const call& c, long* offset, long* index) const {
+    for (int i = depth - 1; i >= 0; --i) {
+      const long k = n % size[i];
+      n /= size[i];
+      for (int t = 0; t < Tensors; ++t) offset[t] += k * stride[t][i];
+      index[factor[i]] = c.start[factor[i]] + k;
+    }
+  }
+};
+
+template <class T>
+T identity_of(reduction r) {
+  if (r == reduction::max) return -std::numeric_limits<T>::infinity();
+  if (r == reduction::min) return std::numeric_limits<T>::infinity();
+  return T(0);
+}
+template <reduction R, class T>
+T combine(T a, T b) {
+  if constexpr (R == reduction::max) return a > b ? a : b;
+  else if constexpr (R == reduction::min) return a < b ? a : b;
+  else return a + b;
+}
+
+namespace detail {
+
+// How operands walk along a row: every one by 1, as the operator's rule says (1 where the operand has the last
+// factor), or by strides known only now.
+enum class walk { unit, ruled, strided };
+
+template <class Op>
+struct row_steps {
+  static constexpr bool known = !Op::rule_source.empty();
+  // The factor rows run along, if they run along the last one: a reduced factor, else the result's last.
+  static constexpr int inner() {
+    const rule& r = bare_rule<Op>;
+    for (int f = r.factors.size() - 1; f >= 0; --f)
+      if (r.is_reduction(f)) return f;
+    return r.results[0].factors.empty() ? -1 : r.results[0].factors.back();
+  }
+  static constexpr bool holds(int operand) {
+    if constexpr (known) return inner() < 0 || bare_rule<Op>.operands[operand].dim_of(inner()) >= 0;
+    else return true;
+  }
+};
+
+template <class Op, class T, int N, int Scalars, int Coordinates>
+struct map_kernel {
+  static constexpr int tensors = N + 1;  // the last is the result
+  const call& c;
+  const T* operand[N] = {};
+  const std::int32_t* indices = nullptr;
+  T* result = nullptr;
+  T scalar[Scalars + 1] = {};
+  loop_nest<tensors> outer{}, inner{};
+
+  explicit map_kernel(const call& from) : c(from) {
+    const call_tensor* all[tensors];
+    for (int i = 0; i < N; ++i) {
+      all[i] = &c.operand[i];
+      if (i == Op::index_operand) indices = static_cast<const std::int32_t*>(c.operand[i].data);
+      else operand[i] = static_cast<const T*>(c.operand[i].data);
+    }
+    all[N] = &c.result[0];
+    result = static_cast<T*>(c.result[0].data);
+    for (int s = 0; s < Scalars; ++s) scalar[s] = static_cast<T>(c.op->scalars[s]);
+    const rule& r = c.r();
+    for (signed char f : r.results[0].factors) outer.add(c, f, all);
+    for (int f = 0; f < r.factors.size(); ++f) {  // reduced factors, in the order the operands hold them
+      if (r.results[0].dim_of(f) >= 0) continue;
+      inner.add(c, f, all);
+    }
+    sort_inner();
+    outer.collapse(r);
+    inner.collapse(r);
+  }
+
+  void sort_inner() {  // largest strides of the first operand outermost
+    for (int i = 1; i < inner.depth; ++i)
+      for (int k = i; k > 0 && inner.stride[0][k - 1] < inner.stride[0][k]; --k) {
+        std::swap(inner.size[k], inner.size[k - 1]);
+        std::swap(inner.factor[k], inner.factor[k - 1]);
+        for (auto& s : inner.stride) std::swap(s[k], s[k - 1]);
+      }
+  }
+
+  template <walk W, int I>
+  static long step(const long* strides) {
+    if constexpr (W == walk::unit) return 1;
+    else if constexpr (W == walk::ruled) return row_steps<Op>::holds(I) ? 1 : 0;
+    else return strides[I];
+  }
+
+  template <walk W, std::size_t I>
+  auto element(const long* at, const long* strides, long k) const {
+    const long where = at[I] + k * step<W, static_cast<int>(I)>(strides);
+    if constexpr (static_cast<int>(I) == Op::index_operand) return static_cast<long>(indices[where]);
+    else return operand[I][where];
+  }
+
+  // The functor on element k of the row that starts at offsets `at`. `row` is the factor the row runs along.
+  template <walk W, std::size_t... I, std::size_t... S, std::size_t... C>
+  T apply(const long* at, const long* strides, long k, const long* index, int row, std::index_sequence<I...>,
+          std::index_sequence<S...>, std::index_sequence<C...>) const {
+    return Op::apply(element<W, I>(at, strides, k)..., scalar[S]..., coordinate(static_cast<int>(C), index, row, k)...);
+  }
+  long coordinate(int which, const long* index, int row, long k) const {
+    const int f = c.r().coordinates[which];
+    return f == row ? c.start[f] + k : index[f];
+  }
+  template <walk W>
+  T apply(const long* at, const long* strides, long k, const long* index, int row) const {
+    return apply<W>(at, strides, k, index, row, std::make_index_sequence<N>{}, std::make_index_sequence<Scalars>{},
+                    std::make_index_sequence<Coordinates>{});
+  }
+
+  // result[k] = or accumulates f(k), along a row of the result.
+  template <walk W, reduction R, bool Accumulate>
+  void along_result(const long* at, const long* strides, long n, const long* index, int row) const {
+    T* out = result + at[N];
+    const long so = W == walk::strided ? strides[N] : 1;
+    for (long k = 0; k < n; ++k) {
+      const T x = apply<W>(at, strides, k, index, row);
+      if constexpr (Accumulate) out[k * so] = combine<R>(out[k * so], x);
+      else out[k * so] = x;
+    }
+  }
+  // One element of the result = reduction of f along a row.
+  template <walk W, reduction R>
+  T along_reduced(const long* at, const long* strides, long n, const long* index, int row) const {
+    T sum = identity_of<T>(R);
+    for (long k = 0; k < n; ++k) sum = combine<R>(sum, apply<W>(at, strides, k, index, row));
+    return sum;
+  }
+
+  template <class F>
+  void with_walk(const loop_nest<tensors>& rows, bool result_moves, F&& f) const {
+    long strides[tensors] = {};
+    bool unit = true, ruled = true;
+    const int last = rows.depth - 1;
+    for (int t = 0; t < tensors; ++t) {
+      strides[t] = last < 0 ? (t == N && !result_moves ? 0 : 1) : rows.stride[t][last];
+      if (t == N) {
+        if (result_moves) unit = unit && strides[t] == 1, ruled = ruled && strides[t] == 1;
+        continue;
+      }
+      unit = unit && strides[t] == 1;
+      ruled = ruled && strides[t] == (row_steps<Op>::holds(t) ? 1 : 0);
+    }
+    if (unit) f.template operator()<walk::unit>(strides);
+    else if (ruled && row_steps<Op>::known) f.template operator()<walk::ruled>(strides);
+    else f.template operator()<walk::strided>(strides);
+  }
+
+  // Splits off the innermost loop as the row.
+  static loop_nest<tensors> without_last(loop_nest<tensors> n) {
+    if (n.depth > 0) --n.depth;
+    return n;
+  }
+  static long row_size(const loop_nest<tensors>& n) { return n.depth > 0 ? n.size[n.depth - 1] : 1; }
+  static int row_factor(const loop_nest<tensors>& n) { return n.depth > 0 ? n.factor[n.depth - 1] : -1; }
+
+  template <reduction R>
+  void run() const {
+    const auto rows_of = [](long n, auto f) {
+      thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), n, f);
+    };
+    if (inner.depth == 0) {  // elementwise
+      const loop_nest<tensors> rest = without_last(outer);
+      with_walk(outer, true, [&]<walk W>(const long* strides) {
+        rows_of(rest.count(), [&, this](long n) {
+          long at[tensors] = {}, index[max_factors] = {};
+          rest.locate(n, c, at, index);
+          along_result<W, R, false>(at, strides, row_size(outer), index, row_factor(outer));
+        });
+      });
+    } else if (outer.depth == 0 || inner.stride[0][inner.depth - 1] <= outer.stride[0][outer.depth - 1] ||
+               outer.stride[0][outer.depth - 1] == 0) {  // rows are reduced
+      const loop_nest<tensors> rest = without_last(inner);
+      with_walk(inner, false, [&]<walk W>(const long* strides) {
+        rows_of(outer.count(), [&, this](long n) {
+          long base[tensors] = {}, index[max_factors] = {};
+          outer.locate(n, c, base, index);
+          T sum = identity_of<T>(R);
+          for (long m = 0, all = rest.count(); m < all; ++m) {
+            long at[tensors];
+            for (int t = 0; t < tensors; ++t) at[t] = base[t];
+            rest.locate(m, c, at, index);
+            sum = combine<R>(sum, along_reduced<W, R>(at, strides, row_size(inner), index, row_factor(inner)));
+          }
+          result[base[N]] = sum;
+        });
+      });
+    } else {  // columns are reduced: accumulate whole rows of the result
+      const loop_nest<tensors> rest = without_last(outer);
+      thrust::fill_n(thrust::cpp::par, result, outer.count(), identity_of<T>(R));
+      with_walk(outer, true, [&]<walk W>(const long* strides) {
+        rows_of(rest.count(), [&, this](long n) {
+          long base[tensors] = {}, index[max_factors] = {};
+          rest.locate(n, c, base, index);
+          for (long m = 0, all = inner.count(); m < all; ++m) {
+            long at[tensors];
+            for (int t = 0; t < tensors; ++t) at[t] = base[t];
+            inner.locate(m, c, at, index);
+            along_result<W, R, true>(at, strides, row_size(outer), index, row_factor(outer));
+          }
+        });
+      });
+    }
+  }
+
+  // One-hot factors: only the table position the index names takes part. In a result it is where the row is added.
+  void run_selected(int table_factor) const {
+    const rule& r = c.r();
+    loop_nest<tensors> loops;
+    const call_tensor* all[tensors];
+    for (int i = 0; i < N; ++i) all[i] = &c.operand[i];
+    all[N] = &c.result[0];
+    int row = -1;  // the row runs along the last factor that neither the index nor the table position uses
+    for (int f = 0; f < r.factors.size(); ++f)
+      if (f != table_factor && c.operand[Op::index_operand].stride[f] == 0 && c.size[f] > 1 &&
+          (row < 0 || c.operand[0].stride[f] < c.operand[0].stride[row]))
+        row = f;
+    for (int f = 0; f < r.factors.size(); ++f)
+      if (f != table_factor && f != row) loops.add(c, f, all);
+    long strides[tensors] = {};
+    bool unit = true;
+    for (int t = 0; t < tensors; ++t) {
+      strides[t] = row < 0 ? 1 : all[t]->stride[row];
+      unit = unit && (t == Op::index_operand || strides[t] == 1);
+    }
+    long size = 1;
+    for (signed char f : r.results[0].factors) size *= c.size[f];
+    thrust::fill_n(thrust::cpp::par, result, size, T(0));
+    const long n = row < 0 ? 1 : c.size[row];
+    for (long m = 0, count = loops.count(); m < count; ++m) {
+      long at[tensors] = {}, index[max_factors] = {};
+      loops.locate(m, c, at, index);
+      const long position = indices[at[Op::index_operand]] - c.start[table_factor];
+      if (position < 0 || position >= c.size[table_factor]) continue;
+      for (int t = 0; t < tensors; ++t) at[t] += position * all[t]->stride[table_factor];
+      if (unit) selected_row<true>(at, strides, n);
+      else selected_row<false>(at, strides, n);
+    }
+  }
+  template <bool Unit>
+  void selected_row(const long* at, const long* strides, long n) const {
+    T* out = result + at[N];
+    for (long k = 0; k < n; ++k)
+      out[Unit ? k : k * strides[N]] += selected<Unit>(at, strides, k, std::make_index_sequence<N - 1>{},
+                                                       std::make_index_sequence<Scalars>{});
+  }
+  template <bool Unit, std::size_t... I, std::size_t... S>
+  T selected(const long* at, const long* strides, long k, std::index_sequence<I...>, std::index_sequence<S...>) const {
+    // The index operand is not passed on; the operands after it move up by one.
+    return Op::apply(operand[I + (static_cast<int>(I) >= Op::index_operand)]
+                            [at[I + (static_cast<int>(I) >= Op::index_operand)] +
+                             (Unit ? k : k * strides[I + (static_cast<int>(I) >= Op::index_operand)])]...,
+                     scalar[S]...);
+  }
+};
+
+// Number of operands of an operator, also of a slope, whose rule is made during differentiation.
+template <class Op>
+struct signature {
+  static constexpr int operands = bare_rule<Op>.operands.size();
+  static constexpr int coordinates = bare_rule<Op>.coordinates.size();
+  static constexpr bool selects = [] {
+    for (const factor& f : bare_rule<Op>.factors)
+      if (f.one_hot) return true;
+    return false;
+  }();
+};
+template <class Op, int I>
+struct signature<slope<Op, I>> {
+  static constexpr int operands = signature<Op>::operands + 1;
+  static constexpr int coordinates = signature<Op>::coordinates;
+  static constexpr bool selects = false;
+};
+
+}  // namespace detail
+
+/// Runs a map operator.
+template <class Op, class T>
+void run_map(const call& c) {
+  using sig = detail::signature<Op>;
+  const detail::map_kernel<Op, T, sig::operands, Op::scalars, sig::coordinates> kernel(c);
+  if constexpr (sig::selects) {
+    for (int f = 0; f < c.factors; ++f)
+      if (c.r().factors[f].one_hot) return kernel.run_selected(f);
+  } else {
+    switch (c.r().combine) {
+      case reduction::max: return kernel.template run<reduction::max>();
+      case reduction::min: return kernel.template run<reduction::min>();
+      default: return kernel.template run<reduction::sum>();
+    }
+  }
+}
+
+}  // namespace cfp::host

@@ -1,0 +1,216 @@
+// Collectives between ranks that are threads of one process: one rank's end of a group of ranks.
+#pragma once
+
+#include <cfp/core/collective.hpp>
+#include <cfp/core/placement.hpp>
+#include <cfp/runtime/host/thread_world.hpp>
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+namespace cfp {
+
+namespace detail {
+
+/// A NaN of any rank stays: a maximum that hides it would hide the mistake behind it.
+template <reduction Op, class T>
+constexpr T combine(T a, T b) {
+  if constexpr (Op == reduction::sum) {
+    return static_cast<T>(a + b);
+  } else {
+    bool keep = Op == reduction::max ? a > b : a < b;
+    if constexpr (std::is_floating_point_v<T>) keep = static_cast<bool>(keep | (a != a));
+    return keep ? a : b;
+  }
+}
+
+/// folded[i] = the members' elements first + i, combined in the order of the members.
+template <reduction Op, class T>
+inline void fold(const thread_group& g, std::size_t first, std::size_t length, T* folded) {
+  const auto in = [&](std::size_t member) { return static_cast<const T*>(g.slots[member].in) + first; };
+  const T* const a = in(0);
+  if (g.slots.size() == 1) {
+    for (std::size_t i = 0; i < length; ++i) folded[i] = a[i];
+    return;
+  }
+  const T* const b = in(1);
+  for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op>(a[i], b[i]);
+  for (std::size_t member = 2; member < g.slots.size(); ++member) {
+    const T* const c = in(member);
+    for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op>(folded[i], c[i]);
+  }
+}
+
+/// Folds the elements from `first` on, a block at a time that stays in the first cache, and hands each to
+/// store(block, offset, length). The block is local: it cannot overlap a buffer, so the loops vectorise, and a
+/// result may replace an input.
+template <reduction Op, class T, class Store>
+void fold_blocks(const thread_group& g, std::size_t first, std::size_t length, Store store) {
+  constexpr std::size_t block = 2048 / sizeof(T);
+  alignas(cache_line) T folded[block];
+  std::size_t done = 0;
+  for (; done + block <= length; done += block) {  // a constant length: vectorised at -O2 too
+    fold<Op>(g, first + done, block, folded);
+    store(folded, done, block);
+  }
+  if (done == length) return;
+  fold<Op>(g, first + done, length - done, folded);
+  store(folded, done, length - done);
+}
+
+template <class T, class Store>
+void fold_blocks(reduction combine, const thread_group& g, std::size_t first, std::size_t length, Store store) {
+  switch (combine) {
+    case reduction::sum: return fold_blocks<reduction::sum, T>(g, first, length, store);
+    case reduction::max: return fold_blocks<reduction::max, T>(g, first, length, store);
+    case reduction::min: return fold_blocks<reduction::min, T>(g, first, length, store);
+  }
+}
+
+}  // namespace detail
+
+/// What collectives can move; the reducing ones need numbers.
+template <class T>
+concept movable_element = std::is_trivially_copyable_v<T>;
+template <class T>
+concept reducible_element = std::is_arithmetic_v<T>;
+
+/// One rank's end of a group: a handle, cheap to copy, valid as long as its world. `count` is in elements. The
+/// members must make the same calls in the same order, each from its own thread, on buffers of their own;
+/// buffers in and out do not overlap, except where said. Nothing is allocated.
+///
+/// Reductions combine in the order of the ranks, so the result is reproducible and the same on all of them. In
+/// `max` and `min` a NaN of any rank wins.
+///
+/// Throws communicator_error if a rank of the world has failed, if a member has left, if the members make
+/// different calls, or if one does not come within the deadline. Buffers are then unchanged, and the world
+/// stays failed, even if the error is caught.
+class thread_communicator {
+ public:
+  thread_communicator(thread_world& world, int rank, int axis = thread_world::whole)
+      : world_(&world), group_(&world.group(rank, axis)), rank_(world.coordinate(rank, axis)) {}
+
+  int rank() const { return rank_; }  ///< in the group
+  int size() const { return static_cast<int>(group_->ranks.size()); }
+
+  /// data = the members' data combined.
+  template <reducible_element T>
+  void all_reduce(T* data, std::size_t count, reduction combine) const {
+    meet<T>(collective_kind::all_reduce, count, {.combine = combine}, data, data, [&] {
+      // Each member combines its chunk and writes it to all. Chunks end between cache lines, if the buffers do.
+      constexpr std::size_t line = std::max<std::size_t>(1, detail::cache_line / sizeof(T));
+      const std::size_t lines = (count + line - 1) / line;
+      const std::size_t first = std::min(count, lines * index() / members() * line);
+      const std::size_t last = std::min(count, lines * (index() + 1) / members() * line);
+      detail::fold_blocks<T>(combine, *group_, first, last - first,
+                             [&](const T* folded, std::size_t at, std::size_t length) {
+                               for (const detail::thread_slot& s : group_->slots)
+                                 std::copy_n(folded, length, static_cast<T*>(s.out) + first + at);
+                             });
+    });
+    tally(collective_kind::all_reduce, count * sizeof(T));
+  }
+
+  /// out = the members' `in`, one after another: size() * count elements. `in` may be its own place in `out`.
+  template <movable_element T>
+  void all_gather(const T* in, T* out, std::size_t count) const {
+    meet<T>(collective_kind::all_gather, count, {}, in, out, [&] {
+      for (std::size_t i = 0; i < members(); ++i) copy(input<T>(i), out + i * count, count);
+    });
+    tally(collective_kind::all_gather, members() * count * sizeof(T));
+  }
+
+  /// out = this rank's part of the members' `in` combined, which is size() * count elements. `out` may be that
+  /// part of `in`.
+  template <reducible_element T>
+  void reduce_scatter(const T* in, T* out, std::size_t count, reduction combine) const {
+    meet<T>(collective_kind::reduce_scatter, count, {.combine = combine}, in, out, [&] {
+      detail::fold_blocks<T>(combine, *group_, index() * count, count,
+                             [&](const T* folded, std::size_t at, std::size_t length) {
+                               std::copy_n(folded, length, out + at);
+                             });
+    });
+    tally(collective_kind::reduce_scatter, members() * count * sizeof(T));
+  }
+
+  /// Part i of `out` = this rank's part of member i's `in`; each has size() parts of `count` elements.
+  template <movable_element T>
+  void all_to_all(const T* in, T* out, std::size_t count) const {
+    meet<T>(collective_kind::all_to_all, count, {}, in, out, [&] {
+      for (std::size_t i = 0; i < members(); ++i) copy(input<T>(i) + index() * count, out + i * count, count);
+    });
+    tally(collective_kind::all_to_all, members() * members() * count * sizeof(T));
+  }
+
+  /// data = the root's data; `root` is a rank of the group.
+  template <movable_element T>
+  void broadcast(T* data, std::size_t count, int root) const {
+    if (root < 0 || root >= size()) {
+      const std::string message = "the root of a broadcast is a rank of the group, less than " +
+                                  std::to_string(size()) + ", got: " + std::to_string(root);
+      world_->fail(group_->ranks[index()], message);
+      throw communicator_error(message);
+    }
+    meet<T>(collective_kind::broadcast, count, {.root = root}, data, data,
+            [&] { copy(input<T>(static_cast<std::size_t>(root)), data, count); });
+    tally(collective_kind::broadcast, count * sizeof(T));
+  }
+
+  /// Returns once all members have called it.
+  void barrier() const {
+    world_->enter(*group_, rank_, {}, nullptr, nullptr);
+    world_->finish(*group_, rank_);
+  }
+
+  /// This rank's completed calls on this group, since the job began or the last reset. Of `count` elements of B
+  /// bytes in all, n ranks in a ring each send 2 (n-1)/n B in all_reduce, (n-1)/n B in broadcast, and (n-1) B in
+  /// the others (each call rounded down).
+  const traffic& counted() const { return slot().counted; }
+  void reset_counted() const { slot().counted = {}; }
+
+ private:
+  struct options {
+    reduction combine = reduction::sum;
+    int root = -1;
+  };
+
+  std::size_t members() const { return group_->slots.size(); }
+  std::size_t index() const { return static_cast<std::size_t>(rank_); }
+  detail::thread_slot& slot() const { return group_->slots[index()]; }
+
+  template <class T>
+  const T* input(std::size_t member) const {
+    return static_cast<const T*>(group_->slots[member].in);
+  }
+
+  template <class T>
+  static void copy(const T* from, T* to, std::size_t count) {
+    if (from != to) std::copy_n(from, count, to);
+  }
+
+  template <class T, class Copy>
+  void meet(collective_kind kind, std::size_t count, options o, const void* in, void* out, Copy copies) const {
+    constexpr char type = std::is_floating_point_v<T> ? 'f' : !std::is_integral_v<T> ? 'b'
+                          : std::is_signed_v<T>       ? 'i' : 'u';
+    const detail::thread_call call{static_cast<int>(kind), count, sizeof(T) * CHAR_BIT, type, o.combine, o.root};
+    world_->enter(*group_, rank_, call, in, out);
+    copies();
+    world_->finish(*group_, rank_);
+  }
+
+  void tally(collective_kind kind, std::size_t whole) const {
+    const auto k = static_cast<std::size_t>(kind);
+    ++slot().counted.calls[k];
+    slot().counted.bytes[k] += bytes_sent(kind, static_cast<long>(whole), static_cast<long>(members()));
+  }
+
+  thread_world* world_;
+  detail::thread_group* group_;
+  int rank_;
+};
+
+}  // namespace cfp

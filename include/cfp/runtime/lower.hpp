@@ -1,0 +1,197 @@
+// Lowering: a training graph and a sharding become one program for all ranks. A conversion is inserted wherever a
+// tensor is held otherwise than it is needed, once per tensor and partition.
+#pragma once
+
+#include <cfp/runtime/program.hpp>
+
+namespace cfp {
+
+/// What a plan decides: what each operation splits, and in which partitions shared tensors are materialised.
+struct sharding {
+  std::vector<assignment> assigned;                     ///< per operation
+  std::vector<list<partition, 2>> materialised;         ///< per value; empty: converted as needed
+
+  static constexpr sharding replicated(const graph& g) {
+    return {std::vector<assignment>(g.operations.size()), std::vector<list<partition, 2>>(g.values.size())};
+  }
+};
+
+namespace detail {
+
+struct lowerer {
+  const graph& g;
+  const mesh_shape& mesh;
+  const sharding& plan;
+  long real_bytes;
+  program out{};
+  std::vector<std::vector<int>> held{};  // buffers of each value
+  std::vector<int> update_of{};          // per value: the update that overwrites it, or -1
+  std::vector<bool> materialised{};
+
+  constexpr long width(const value& v) const { return v.type == element::index ? 4 : real_bytes; }
+
+  constexpr int allocate(int v, const partition& p, bool persistent) {
+    buffer b;
+    b.value = v;
+    b.held = p;
+    b.local = local_shape(p, g[v].shape, mesh);
+    b.bytes = elements(b.local) * width(g[v]);
+    b.root = static_cast<int>(out.buffers.size());
+    b.persistent = persistent;
+    out.buffers.push_back(b);
+    return b.root;
+  }
+  constexpr int scratch(const buffer& like, long bytes) {
+    const int b = allocate(like.value, like.held, false);
+    out[b].bytes = bytes;
+    return b;
+  }
+  constexpr int keep(int v, int b) {
+    held[static_cast<std::size_t>(v)].push_back(b);
+    return b;
+  }
+
+  constexpr int convert_to(int v, int from, const partition& target) {
+    const conversion c = convert(out[from].held, target, g[v].shape, width(g[v]), mesh);
+    if (!c.possible) throw "cfp: a partition cannot be converted: a dimension does not divide";
+    int at = from;
+    for (const conversion_step& s : c.steps) {
+      instruction i;
+      i.kind = instruction::convert;
+      i.step = s;
+      i.in.push(at);
+      const int next = allocate(v, after(out[at].held, s), false);
+      i.out.push(next);
+      // Gathering or scattering an inner dimension goes through packed scratch of the larger side.
+      const auto outer = [&](int dim) {
+        long n = 1;
+        for (int d = 0; d < dim; ++d) n *= out[at].local[d];
+        return n > 1;
+      };
+      if ((s.kind == conversion_step::all_gather && outer(s.dim)) ||
+          (s.kind == conversion_step::reduce_scatter && outer(s.dim))) {
+        const long bytes = out[at].bytes > out[next].bytes ? out[at].bytes : out[next].bytes;
+        i.out.push(scratch(out[at], bytes));
+      }
+      if (s.kind == conversion_step::all_to_all) {
+        const long bytes = out[at].bytes;
+        i.out.push(scratch(out[at], bytes));
+        i.out.push(scratch(out[at], bytes));
+      }
+      out.code.push_back(i);
+      at = next;
+    }
+    return keep(v, at);
+  }
+
+  // Buffer of value v in partition p, converting if it must.
+  constexpr int get(int v, const partition& p) {
+    auto& have = held[static_cast<std::size_t>(v)];
+    const bool outside = g[v].role == value_role::input || g[v].role == value_role::constant;
+    if (have.empty() || outside) {
+      for (int b : have)
+        if (out[b].held == p) return b;
+      partition at = p;
+      if (const int u = update_of[static_cast<std::size_t>(v)]; u >= 0)
+        at = operand_partition(g.at(u).r, operand_index(u, v), plan.assigned[static_cast<std::size_t>(u)]);
+      keep(v, allocate(v, at, true));
+    }
+    const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
+    if (!wanted.empty() && !materialised[static_cast<std::size_t>(v)]) {
+      materialised[static_cast<std::size_t>(v)] = true;
+      for (const partition& m : wanted) nearest(v, m);
+    }
+    return nearest(v, p);
+  }
+
+  constexpr int nearest(int v, const partition& p) {
+    int best = -1;
+    conversion least;
+    for (int b : held[static_cast<std::size_t>(v)]) {
+      if (out[b].held == p) return b;
+      const conversion c = convert(out[b].held, p, g[v].shape, width(g[v]), mesh);
+      if (!c.possible) continue;
+      if (best < 0 || c.bytes < least.bytes || (c.bytes == least.bytes && c.steps.size() < least.steps.size())) {
+        best = b;
+        least = c;
+      }
+    }
+    if (best < 0) throw "cfp: a partition cannot be converted: a dimension does not divide";
+    return convert_to(v, best, p);
+  }
+
+  constexpr int operand_index(int o, int v) const { return g.at(o).operands.find(v); }
+
+  constexpr void emit(int id) {
+    const operation& o = g.at(id);
+    const assignment& a = plan.assigned[static_cast<std::size_t>(id)];
+    if (!admissible(o.r, o.sizes, a, mesh)) throw "cfp: an operation is split by a factor that does not divide";
+    instruction i;
+    i.op = id;
+    i.assigned = a;
+    for (int k = 0; k < o.operands.size(); ++k) i.in.push(get(o.operands[k], operand_partition(o.r, k, a)));
+    for (int k = 0; k < o.results.size(); ++k) {
+      const int b = allocate(o.results[k], result_partition(o.r, k, a), false);
+      if (o.op->body == op_body::update) {  // overwrites weight, first and second moment
+        const int operand = k == 0 ? 0 : k + 1;
+        out[b].root = out[i.in[operand]].root;
+        out[b].persistent = true;
+      }
+      keep(o.results[k], b);
+      i.out.push(b);
+    }
+    const bool same = o.op->body == op_body::map && o.op->unit && o.operands.size() == 1 &&
+                      o.r.operands[0].factors == o.r.results[0].factors;
+    if (same) {
+      out[i.out[0]].root = out[i.in[0]].root;
+      out[i.out[0]].persistent = out[i.in[0]].persistent;
+      i.nothing = true;
+    }
+    out.code.push_back(i);
+  }
+};
+
+}  // namespace detail
+
+/// Lowers the given operations (ascending). What they need from outside is given in the partition its own update
+/// holds it in, else as first needed. `real_bytes` is the size of a number.
+constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& plan, const std::vector<int>& operations,
+                        long real_bytes) {
+  detail::lowerer l{g, mesh, plan, real_bytes};
+  l.out.mesh = mesh;
+  l.held.resize(g.values.size());
+  l.update_of.assign(g.values.size(), -1);
+  l.materialised.assign(g.values.size(), false);
+  for (int o : operations)
+    if (g.at(o).op->body == op_body::update)
+      for (int k : {0, 2, 3}) l.update_of[static_cast<std::size_t>(g.at(o).operands[k])] = o;
+  bool computes_loss = false;
+  for (int o : operations) {
+    l.emit(o);
+    computes_loss = computes_loss || (g.loss >= 0 && g[g.loss].producer == o);
+  }
+  if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0));
+  return l.out;
+}
+
+constexpr std::vector<int> all_operations(const graph& g) {
+  std::vector<int> ids;
+  for (int i = 0; i < g.size(); ++i) ids.push_back(i);
+  return ids;
+}
+
+/// The collectives a program will run, from its conversions.
+constexpr collective_count count_collectives(const program& p, const graph& g, long real_bytes) {
+  collective_count n;
+  for (const instruction& i : p.code) {
+    if (i.kind != instruction::convert || !i.step.communicates()) continue;
+    const buffer& from = p[i.in[0]];
+    const long bytes = elements(g[from.value].shape) * real_bytes;
+    const std::size_t kind = static_cast<std::size_t>(i.step.collective());
+    ++n.calls[kind];
+    n.bytes[kind] += bytes_sent(i.step, from.held, bytes, p.mesh);
+  }
+  return n;
+}
+
+}  // namespace cfp

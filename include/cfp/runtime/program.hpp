@@ -1,0 +1,60 @@
+// The lowered program: what every rank runs, in order. The only thing that is priced, printed, simulated or run.
+#pragma once
+
+#include <cfp/core/convert.hpp>
+#include <cfp/model/graph.hpp>
+
+namespace cfp {
+
+/// A piece of memory holding one tensor in one partition.
+struct buffer {
+  int value = -1;
+  partition held;
+  extents local;          ///< shape on one device
+  long bytes = 0;         ///< on one device
+  int root = -1;          ///< buffer whose memory this one shares (itself, if none)
+  bool persistent = false;  ///< lives across steps (weights, states) or is given from outside (inputs)
+  long offset = -1;       ///< in the arena, after `plan_memory`; persistent buffers have none
+};
+
+struct instruction {
+  enum kind_t : std::uint8_t { compute, convert } kind = compute;
+  int op = -1;                       ///< compute: the operation of the graph
+  assignment assigned;               ///< compute: what it splits
+  conversion_step step;              ///< convert
+  list<int, max_operands> in;        ///< buffers read
+  list<int, max_results + 2> out;    ///< buffers written; a conversion's scratch follows its result
+  bool nothing = false;              ///< the result is the operand's memory, as it is
+};
+
+struct program {
+  mesh_shape mesh;
+  std::vector<buffer> buffers;
+  std::vector<instruction> code;
+  int loss = -1;                     ///< buffer of the loss, complete on every rank, or -1
+  long arena_bytes = 0;
+
+  constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
+  constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
+
+  constexpr long persistent_bytes() const {
+    long n = 0;
+    for (const buffer& b : buffers)
+      if (b.persistent && b.root == &b - buffers.data()) n += b.bytes;
+    return n;
+  }
+};
+
+/// Collectives of a program: how many of each kind, and the bytes a device sends in them.
+struct collective_count {
+  std::array<long, 5> calls{}, bytes{};
+
+  constexpr long total_bytes() const {
+    long n = 0;
+    for (long b : bytes) n += b;
+    return n;
+  }
+  friend constexpr bool operator==(const collective_count&, const collective_count&) = default;
+};
+
+}  // namespace cfp

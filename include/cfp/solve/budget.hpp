@@ -1,0 +1,45 @@
+#pragma once
+
+// How much work a solver may do, and the meter that counts it.
+
+#include <chrono>
+#include <limits>
+
+namespace cfp {
+
+/// Where `solve` stops being exact. The first two are counted, so the same graph and options always give the same
+/// answer; whether `max_seconds` strikes depends on the machine.
+struct solve_options {
+  double max_entries = 2e8;  ///< numbers held in tables at a time (8 bytes each, edges of the graph not counted)
+  double max_steps = 2e10;   ///< additions in tables, about 1e9 to 2e9 a second
+  double max_seconds = std::numeric_limits<double>::infinity();  ///< wall time, looked at between tables
+};
+
+namespace detail {
+
+/// Counts steps against `solve_options`. Once over, it stays over.
+class work_meter {
+ public:
+  explicit work_meter(const solve_options& options)
+      : left_(options.max_steps), seconds_(options.max_seconds), start_(std::chrono::steady_clock::now()) {}
+
+  void spend(double steps) { left_ -= steps; }
+
+  [[nodiscard]] double left() const { return left_ > 0 ? left_ : 0; }
+
+  [[nodiscard]] bool over() {
+    if (!(left_ > 0)) return true;
+    if (seconds_ == std::numeric_limits<double>::infinity()) return false;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    if (passed.count() > seconds_) left_ = 0;
+    return !(left_ > 0);
+  }
+
+ private:
+  double left_;
+  double seconds_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace detail
+}  // namespace cfp

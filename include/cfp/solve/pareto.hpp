@@ -1,0 +1,266 @@
+#pragma once
+
+// Elimination with a memory limit: an entry of a table is not one number but the set of partial plans none of which
+// is beaten by another in time, sum of memory and largest transient together. A bound from the price of memory
+// (memory_price.hpp) leaves few of them alive.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "budget.hpp"
+#include "elimination.hpp"
+#include "problem.hpp"
+
+namespace cfp::detail {
+
+inline constexpr std::uint32_t no_label = std::numeric_limits<std::uint32_t>::max();
+
+/// A partial plan: choices for a step's node and everything eliminated into it, given an entry of its message.
+struct label {
+  double time;
+  double excess;  // its time + price * memory, above the least of its entry
+  std::int64_t memory;
+  std::int64_t transient;
+  std::uint32_t choice;
+  std::uint32_t trace;  // which labels of the step's inputs it consists of: the last one
+  std::uint32_t input;  // a label about to be appended to the trace
+};
+
+/// Keeps the labels that no other one matches or beats in all three figures, ordered by memory.
+inline void keep_undominated(std::vector<label>& labels) {
+  std::sort(labels.begin(), labels.end(), [](const label& a, const label& b) {
+    if (a.memory != b.memory) return a.memory < b.memory;
+    if (a.time != b.time) return a.time < b.time;
+    return a.transient < b.transient;
+  });
+  // Of the labels kept, those that a larger memory must beat: transient ascending, time descending.
+  std::vector<std::pair<std::int64_t, double>> front;
+  std::size_t kept = 0;
+  for (const label& l : labels) {
+    auto after = std::upper_bound(front.begin(), front.end(), l.transient,
+                                  [](std::int64_t t, const auto& f) { return t < f.first; });
+    if (after != front.begin() && std::prev(after)->second <= l.time) continue;
+    const auto same = std::lower_bound(front.begin(), after, l.transient,
+                                       [](const auto& f, std::int64_t t) { return f.first < t; });
+    while (after != front.end() && after->second >= l.time) ++after;
+    front.insert(front.erase(same, after), {l.transient, l.time});
+    labels[kept++] = l;
+  }
+  labels.resize(kept);
+}
+
+struct pareto_outcome {
+  bool complete = false;         // the budget sufficed
+  plan_indices plan;             // the fastest plan found below the target; empty if none
+  double open = infinite_time;   // least bound of what was cut off because of `max_labels`
+};
+
+class pareto_search {
+ public:
+  /// `e` is exact, was run at `price`, and knows `through`. `capacity` bounds sum plus largest transient, base
+  /// excluded; every transient of `p` is at least `floor`.
+  pareto_search(const problem& p, const elimination& e, double price, std::int64_t capacity, std::int64_t floor,
+                double max_labels_in_all, work_meter& meter)
+      : p_(p), e_(e), price_(price), capacity_(capacity), floor_(floor),
+        max_in_all_(std::min(max_labels_in_all, 4e9)), meter_(meter) {}
+
+  /// The fastest plan below `target`, exactly if there was nothing to cut off: at most `max_labels` stay in a set.
+  pareto_outcome run(double target, std::size_t max_labels) {
+    ceiling_ = target + price_ * static_cast<double>(capacity_);
+    max_labels_ = max_labels;
+    open_ = infinite_time;
+    pool_.clear();
+    traces_.clear();
+    sets_.assign(e_.layout().size - e_.layout().message_begin, {0, 0});
+    pareto_outcome outcome;
+    for (const elimination_step& step : e_.layout().steps) {
+      if (!eliminate(step)) return outcome;
+    }
+    std::vector<label> whole{{0, 0, 0, floor_, 0, no_label, no_label}};
+    for (const std::size_t root : e_.layout().roots) {
+      whole = combined(whole, set_at(e_.layout().steps[root].message), e_.total());
+      shrink(whole, e_.total());
+      append_traces(whole);
+    }
+    outcome.complete = true;
+    outcome.open = open_;
+    const auto best = std::min_element(whole.begin(), whole.end(),
+                                       [](const label& a, const label& b) { return a.time < b.time; });
+    if (best != whole.end()) outcome.plan = plan_of(*best);
+    return outcome;
+  }
+
+ private:
+  struct label_set {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+  struct trace {
+    std::uint32_t before;
+    std::uint32_t label;
+  };
+
+  [[nodiscard]] label_set set_at(std::size_t place) const { return sets_[place - e_.layout().message_begin]; }
+
+  /// Whether a label can be left out: no plan with it is within the capacity and faster than the target.
+  [[nodiscard]] bool hopeless(double least_total, const label& l) const {
+    return l.memory + l.transient > capacity_ ||
+           !(least_total + l.excess + price_ * static_cast<double>(l.transient) < ceiling_);
+  }
+
+  bool eliminate(const elimination_step& step) {
+    buckets_.resize(std::max(buckets_.size(), step.width));
+    for (row_walker walker(step); !walker.done(); walker.next()) {
+      const std::size_t place = step.message + walker.row() * step.width;
+      if (!row_is_alive(place, step.width)) continue;
+      for (std::size_t c = 0; c < p_.nodes[step.node].size(); ++c) {
+        walker.choose(c);
+        e_.row_through(step, walker, c, row_);
+        for (std::size_t x = 0; x < step.width; ++x) {
+          if (row_[x] < live_ceiling()) expand(step, walker, c, x, row_[x], e_.through(place + x));
+        }
+      }
+      for (std::size_t x = 0; x < step.width; ++x) settle(place + x, buckets_[x]);
+      meter_.spend(static_cast<double>(step.width * p_.nodes[step.node].size()));
+      if (meter_.over() || static_cast<double>(pool_.size() + traces_.size()) > max_in_all_) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] double live_ceiling() const { return ceiling_ - price_ * static_cast<double>(floor_); }
+
+  [[nodiscard]] bool row_is_alive(std::size_t place, std::size_t width) const {
+    for (std::size_t x = 0; x < width; ++x) {
+      if (e_.through(place + x) < live_ceiling()) return true;
+    }
+    return false;
+  }
+
+  /// All labels for one choice of the step's node and one entry of its message.
+  void expand(const elimination_step& step, const row_walker& walker, std::size_t choice, std::size_t x,
+              double least_total, double least_of_entry) {
+    const problem_node& node = p_.nodes[step.node];
+    label start{node.time[choice], 0, node.memory[choice], std::max(floor_, node.transient[choice]),
+                static_cast<std::uint32_t>(choice), no_label, no_label};
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.inputs[i].child == no_step) {
+        start.time += e_.value(walker.at(i) + (i < step.wide ? x : 0));
+      } else {
+        ++left;
+      }
+    }
+    if (hopeless(least_total, start)) return;
+    std::vector<label> labels{start};
+    for (std::size_t i = 0; i < step.inputs.size() && !labels.empty(); ++i) {
+      if (step.inputs[i].child == no_step) continue;
+      labels = combined(labels, set_at(walker.at(i) + (i < step.wide ? x : 0)), least_total);
+      if (--left == 0) break;  // the last one's trace waits until it is known which labels survive
+      shrink(labels, least_total);
+      append_traces(labels);
+    }
+    for (label& l : labels) {
+      l.excess += least_total - least_of_entry;
+      buckets_[x].push_back(l);
+    }
+  }
+
+  /// Every label with every one of a set; excess is above `least_total`, like that of `labels`.
+  std::vector<label> combined(const std::vector<label>& labels, label_set set, double least_total) {
+    std::vector<label> result;
+    for (const label& a : labels) {
+      for (std::uint32_t i = set.first; i < set.last; ++i) {
+        const label& b = pool_[i];
+        label sum{a.time + b.time, a.excess + b.excess, a.memory + b.memory, std::max(a.transient, b.transient),
+                  a.choice, a.trace, i};
+        meter_.spend(4);
+        if (!hopeless(least_total, sum)) {
+          result.push_back(sum);
+        } else if (!(least_total + sum.excess < live_ceiling())) {
+          break;  // sets are in order of excess
+        }
+      }
+    }
+    return result;
+  }
+
+  /// Drops dominated labels; if too many are left, keeps the most promising ones and the one with least memory.
+  void shrink(std::vector<label>& labels, double least_total) {
+    keep_undominated(labels);
+    meter_.spend(8 * static_cast<double>(labels.size()));
+    const auto promising = [](const label& a, const label& b) { return a.excess < b.excess; };
+    if (labels.size() > max_labels_) {
+      std::stable_sort(labels.begin() + 1, labels.end(), promising);
+      for (std::size_t i = max_labels_; i < labels.size(); ++i) {
+        const auto unused = static_cast<double>(capacity_ - labels[i].transient);
+        open_ = std::min(open_, least_total + labels[i].excess - price_ * unused);
+      }
+      labels.resize(max_labels_);
+    }
+    std::stable_sort(labels.begin(), labels.end(), promising);
+  }
+
+  void append_traces(std::vector<label>& labels) {
+    for (label& l : labels) {
+      if (l.input == no_label) continue;
+      traces_.push_back({l.trace, l.input});
+      l.trace = static_cast<std::uint32_t>(traces_.size() - 1);
+      l.input = no_label;
+    }
+  }
+
+  void settle(std::size_t place, std::vector<label>& bucket) {
+    shrink(bucket, e_.through(place));
+    append_traces(bucket);
+    const auto first = static_cast<std::uint32_t>(pool_.size());
+    pool_.insert(pool_.end(), bucket.begin(), bucket.end());
+    sets_[place - e_.layout().message_begin] = {first, static_cast<std::uint32_t>(pool_.size())};
+    bucket.clear();
+  }
+
+  /// Follows the traces down from the roots; the inputs of a label lie in the order of its step's children.
+  [[nodiscard]] plan_indices plan_of(const label& whole) const {
+    plan_indices plan(p_.nodes.size(), 0);
+    std::vector<std::pair<std::size_t, std::uint32_t>> pending;  // step, label
+    std::uint32_t t = whole.trace;
+    const std::vector<std::size_t>& roots = e_.layout().roots;
+    for (std::size_t r = roots.size(); r > 0; --r, t = traces_[t].before) {
+      pending.emplace_back(roots[r - 1], traces_[t].label);
+    }
+    while (!pending.empty()) {
+      const auto [s, index] = pending.back();
+      pending.pop_back();
+      const elimination_step& step = e_.layout().steps[s];
+      plan[step.node] = pool_[index].choice;
+      t = pool_[index].trace;
+      for (std::size_t i = step.inputs.size(); i > 0; --i) {
+        if (step.inputs[i - 1].child == no_step) continue;
+        pending.emplace_back(step.inputs[i - 1].child, traces_[t].label);
+        t = traces_[t].before;
+      }
+    }
+    return plan;
+  }
+
+  const problem& p_;
+  const elimination& e_;
+  double price_;
+  std::int64_t capacity_;
+  std::int64_t floor_;
+  double max_in_all_;
+  work_meter& meter_;
+  double ceiling_ = 0;
+  std::size_t max_labels_ = 0;
+  double open_ = infinite_time;
+  std::vector<label> pool_;        // all labels, set after set
+  std::vector<trace> traces_;
+  std::vector<label_set> sets_;    // per entry of a message, in order of excess
+  std::vector<double> row_;
+  std::vector<std::vector<label>> buckets_;  // per entry of a row
+};
+
+}  // namespace cfp::detail

@@ -1,0 +1,208 @@
+#pragma once
+
+// The form of a cost graph that the exact solver works on: choices can be dropped from it, at most one edge joins
+// two nodes, and edges that do not make their ends depend on each other are gone.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "cost_graph.hpp"
+
+namespace cfp::detail {
+
+inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
+
+struct problem_node {
+  std::vector<int> original;            // what each choice is called in the cost graph
+  std::vector<double> time;
+  std::vector<std::int64_t> memory;     // above the least of this node, which is in problem::base_memory
+  std::vector<std::int64_t> transient;
+
+  [[nodiscard]] std::size_t size() const { return time.size(); }
+};
+
+struct problem_edge {
+  std::size_t from;
+  std::size_t to;
+  std::vector<double> time;  // row-major, a row for each choice of `from`
+};
+
+/// Nodes keep their indices for good. A plan is one index into each node's choices.
+struct problem {
+  std::vector<problem_node> nodes;
+  std::vector<problem_edge> edges;
+  std::int64_t base_memory = 0;
+  bool dead = false;  // some node has no choice left: no plan
+};
+
+using plan_indices = std::vector<std::size_t>;
+using choice_mask = std::vector<std::vector<char>>;  // per node and choice: 1 to keep it
+
+/// Sums over a plan; memory includes the base.
+struct plan_sums {
+  double time = 0;
+  std::int64_t memory = 0;
+  std::int64_t transient = 0;
+};
+
+inline plan_sums sums(const problem& p, const plan_indices& plan) {
+  plan_sums result;
+  result.memory = p.base_memory;
+  for (std::size_t n = 0; n < plan.size(); ++n) {
+    result.time += p.nodes[n].time[plan[n]];
+    result.memory += p.nodes[n].memory[plan[n]];
+    result.transient = std::max(result.transient, p.nodes[n].transient[plan[n]]);
+  }
+  for (const problem_edge& e : p.edges) {
+    result.time += e.time[plan[e.from] * p.nodes[e.to].size() + plan[e.to]];
+  }
+  return result;
+}
+
+inline std::vector<int> original_choices(const problem& p, const plan_indices& plan) {
+  std::vector<int> choices(plan.size());
+  for (std::size_t n = 0; n < plan.size(); ++n) choices[n] = p.nodes[n].original[plan[n]];
+  return choices;
+}
+
+/// Per node the indices of its edges.
+inline std::vector<std::vector<std::size_t>> incident_edges(const problem& p) {
+  std::vector<std::vector<std::size_t>> incident(p.nodes.size());
+  for (std::size_t e = 0; e < p.edges.size(); ++e) {
+    incident[p.edges[e].from].push_back(e);
+    incident[p.edges[e].to].push_back(e);
+  }
+  return incident;
+}
+
+/// Moves an edge whose ends do not depend on each other (one has a single choice, or the table is a sum of a
+/// number per row and a number per column) into its nodes. Only where that is exact; false if it is not.
+inline bool absorb(const problem_edge& edge, problem_node& from, problem_node& to) {
+  const std::size_t rows = from.size();
+  const std::size_t columns = to.size();
+  if (rows == 1) {
+    for (std::size_t b = 0; b < columns; ++b) to.time[b] += edge.time[b];
+    return true;
+  }
+  if (columns == 1) {
+    for (std::size_t a = 0; a < rows; ++a) from.time[a] += edge.time[a];
+    return true;
+  }
+  const double corner = edge.time[0];
+  if (corner == infinite_time) return false;
+  for (std::size_t a = 0; a < rows; ++a) {
+    const double* row = edge.time.data() + a * columns;
+    for (std::size_t b = 0; b < columns; ++b) {
+      if (row[b] == infinite_time || row[b] != row[0] + (edge.time[b] - corner)) return false;
+    }
+  }
+  for (std::size_t a = 0; a < rows; ++a) from.time[a] += edge.time[a * columns];
+  for (std::size_t b = 0; b < columns; ++b) to.time[b] += edge.time[b] - corner;
+  return true;
+}
+
+/// `p` with only the choices in `keep`.
+inline problem keep_only(const problem& p, const choice_mask& keep) {
+  problem result;
+  result.base_memory = p.base_memory;
+  result.dead = p.dead;
+  result.nodes.resize(p.nodes.size());
+  std::vector<std::vector<std::size_t>> kept(p.nodes.size());
+  for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+    const problem_node& node = p.nodes[n];
+    problem_node& smaller = result.nodes[n];
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t c = 0; c < node.size(); ++c) {
+      if (!keep[n][c]) continue;
+      kept[n].push_back(c);
+      smaller.original.push_back(node.original[c]);
+      smaller.time.push_back(node.time[c]);
+      smaller.memory.push_back(node.memory[c]);
+      smaller.transient.push_back(node.transient[c]);
+      least = std::min(least, node.memory[c]);
+    }
+    if (smaller.size() == 0) {
+      result.dead = true;
+      continue;
+    }
+    for (std::int64_t& bytes : smaller.memory) bytes -= least;
+    result.base_memory += least;
+  }
+  if (result.dead) return result;
+  for (const problem_edge& edge : p.edges) {
+    problem_edge smaller{edge.from, edge.to, {}};
+    smaller.time.reserve(kept[edge.from].size() * kept[edge.to].size());
+    const std::size_t columns = p.nodes[edge.to].size();
+    for (const std::size_t a : kept[edge.from]) {
+      for (const std::size_t b : kept[edge.to]) smaller.time.push_back(edge.time[a * columns + b]);
+    }
+    if (!absorb(smaller, result.nodes[edge.from], result.nodes[edge.to])) {
+      result.edges.push_back(std::move(smaller));
+    }
+  }
+  return result;
+}
+
+/// A mask that keeps every choice of `p`.
+inline choice_mask keep_all(const problem& p) {
+  choice_mask keep(p.nodes.size());
+  for (std::size_t n = 0; n < p.nodes.size(); ++n) keep[n].assign(p.nodes[n].size(), 1);
+  return keep;
+}
+
+/// The edges of a cost graph, each from the lower to the higher node, parallel ones added up.
+inline std::vector<problem_edge> merged_edges(const cost_graph& graph) {
+  std::vector<problem_edge> edges;
+  for (const cost_edge& edge : graph.edges) {
+    const auto from = static_cast<std::size_t>(edge.from);
+    const auto to = static_cast<std::size_t>(edge.to);
+    const std::size_t rows = graph.nodes[from].time.size();
+    const std::size_t columns = graph.nodes[to].time.size();
+    problem_edge forward{std::min(from, to), std::max(from, to), edge.time};
+    if (from > to) {
+      for (std::size_t a = 0; a < rows; ++a) {
+        for (std::size_t b = 0; b < columns; ++b) forward.time[b * rows + a] = edge.time[a * columns + b];
+      }
+    }
+    edges.push_back(std::move(forward));
+  }
+  const auto before = [](const problem_edge& a, const problem_edge& b) {
+    return a.from != b.from ? a.from < b.from : a.to < b.to;
+  };
+  std::stable_sort(edges.begin(), edges.end(), before);
+  std::vector<problem_edge> merged;
+  for (problem_edge& edge : edges) {
+    if (merged.empty() || before(merged.back(), edge)) {
+      merged.push_back(std::move(edge));
+    } else {
+      for (std::size_t i = 0; i < edge.time.size(); ++i) merged.back().time[i] += edge.time[i];
+    }
+  }
+  return merged;
+}
+
+/// The problem of a valid cost graph, without its forbidden choices.
+inline problem make_problem(const cost_graph& graph) {
+  problem p;
+  p.nodes.resize(graph.nodes.size());
+  choice_mask keep(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const cost_node& node = graph.nodes[n];
+    for (std::size_t c = 0; c < node.time.size(); ++c) {
+      p.nodes[n].original.push_back(static_cast<int>(c));
+      keep[n].push_back(node.time[c] < infinite_time);
+    }
+    p.nodes[n].time = node.time;
+    p.nodes[n].memory = node.memory;
+    p.nodes[n].transient = node.transient;
+    p.nodes[n].transient.resize(node.time.size(), 0);
+  }
+  p.edges = merged_edges(graph);
+  return keep_only(p, keep);
+}
+
+}  // namespace cfp::detail
