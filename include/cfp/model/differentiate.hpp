@@ -89,24 +89,30 @@ struct differentiator {
 
   // Factors that stand nowhere in the new rule would look like reductions.
   static constexpr void drop_unused(operation& o) {
-    for (int f = o.r.factors.size() - 1; f >= 0; --f) {
+    signed char renamed[max_factors] = {};
+    rule out;
+    factor_sizes sizes;
+    for (int f = 0; f < o.r.factors.size(); ++f) {
       bool used = o.r.coordinates.contains(static_cast<signed char>(f));
       for (const pattern& p : o.r.operands) used = used || p.dim_of(f) >= 0;
       for (const pattern& p : o.r.results) used = used || p.dim_of(f) >= 0;
-      if (used) continue;
-      const auto shift = [f](auto& factors) {
-        for (signed char& x : factors) x = static_cast<signed char>(x > f ? x - 1 : x);
-      };
-      for (pattern& p : o.r.operands) shift(p.factors);
-      for (pattern& p : o.r.results) shift(p.factors);
-      shift(o.r.coordinates);
-      for (int i = f; i + 1 < o.r.factors.size(); ++i) {
-        o.r.factors[i] = o.r.factors[i + 1];
-        o.sizes[i] = o.sizes[i + 1];
-      }
-      o.r.factors.pop();
-      o.sizes.pop();
+      renamed[f] = static_cast<signed char>(out.factors.size());
+      if (!used) continue;
+      out.factors.push(o.r.factors[f]);
+      sizes.push(o.sizes[f]);
     }
+    const auto rename = [&](const pattern& p) {
+      pattern q;
+      q.group = p.group;
+      for (signed char f : p.factors) q.factors.push(renamed[f]);
+      return q;
+    };
+    for (const pattern& p : o.r.operands) out.operands.push(rename(p));
+    for (const pattern& p : o.r.results) out.results.push(rename(p));
+    for (signed char f : o.r.coordinates) out.coordinates.push(renamed[f]);
+    out.combine = o.r.combine;
+    o.r = out;
+    o.sizes = sizes;
   }
 
   // Gradient written out as steps: labels of a step's rule name factors of the (refined) forward rule.

@@ -33,7 +33,10 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
     return answer;
   }
   if (!least.plan.empty()) best.offer(p, least.plan);
-  return best.finish(memory_search(p, limit, options, best, meter).run(bound));
+  solution answer = best.finish(memory_search(p, limit, options, best, meter).run(bound));
+  // Tables may have been split only where the least memory was sought; then all that is known is "more than this".
+  if (!answer.feasible && answer.optimal && !least.plan.empty()) answer.least_memory = limit + 1;
+  return answer;
 }
 
 }  // namespace detail

@@ -26,7 +26,7 @@ struct solution {
   bool optimal = false;
   double bound = -std::numeric_limits<double>::infinity();  ///< no plan within the limit takes less time
 
-  /// Set if memory is what makes the graph infeasible: the least memory that any plan of finite time needs, in
+  /// Set if memory is known to be what makes the graph infeasible: the least memory that any plan of finite time needs, in
   /// bytes, so that a caller can say by how much the limit misses. Exact, unless `solve` ran out of budget while
   /// computing it; then it is a proven lower bound, itself above the limit.
   std::optional<std::int64_t> least_memory;

@@ -154,7 +154,7 @@ struct map_kernel {
 
   // The functor on element k of the row that starts at offsets `at`. `row` is the factor the row runs along.
   template <walk W, std::size_t... I, std::size_t... S, std::size_t... C>
-  T apply(const long* at, const long* strides, long k, const long* index, int row, std::index_sequence<I...>,
+  T apply(const long* at, const long* strides, long k, [[maybe_unused]] const long* index, [[maybe_unused]] int row, std::index_sequence<I...>,
           std::index_sequence<S...>, std::index_sequence<C...>) const {
     return Op::apply(element<W, I>(at, strides, k)..., scalar[S]..., coordinate(static_cast<int>(C), index, row, k)...);
   }
@@ -319,6 +319,7 @@ template <class Op>
 struct signature {
   static constexpr int operands = bare_rule<Op>.operands.size();
   static constexpr int coordinates = bare_rule<Op>.coordinates.size();
+  static constexpr reduction combine = bare_rule<Op>.combine;
   static constexpr bool selects = [] {
     for (const factor& f : bare_rule<Op>.factors)
       if (f.one_hot) return true;
@@ -329,6 +330,7 @@ template <class Op, int I>
 struct signature<slope<Op, I>> {
   static constexpr int operands = signature<Op>::operands + 1;
   static constexpr int coordinates = signature<Op>::coordinates;
+  static constexpr reduction combine = reduction::sum;
   static constexpr bool selects = false;
 };
 
@@ -343,11 +345,7 @@ void run_map(const call& c) {
     for (int f = 0; f < c.factors; ++f)
       if (c.r().factors[f].one_hot) return kernel.run_selected(f);
   } else {
-    switch (c.r().combine) {
-      case reduction::max: return kernel.template run<reduction::max>();
-      case reduction::min: return kernel.template run<reduction::min>();
-      default: return kernel.template run<reduction::sum>();
-    }
+    kernel.template run<sig::combine>();
   }
 }
 

@@ -23,7 +23,7 @@ struct rank_context {
   int size = 1;                           ///< of the world
   std::vector<int> coordinates;           ///< in the mesh, one per axis
   thread_communicator world;              ///< all ranks
-  std::vector<thread_communicator> axes;  ///< per mesh axis, the ranks that differ only in their coordinate on it
+  std::vector<thread_communicator> axes;  ///< per mesh axis, the ranks that differ only on it
 
   rank_context(thread_world& shared, int this_rank)
       : rank(this_rank), size(shared.size()), world(shared, this_rank) {
@@ -61,7 +61,8 @@ class rank_pool {
   explicit rank_pool(std::vector<int> mesh) : world_(std::move(mesh)) {
     for (int r = 0; r < size(); ++r) contexts_.emplace_back(world_, r);
     try {
-      for (int r = 0; r < size(); ++r) threads_.emplace_back([this, r] { serve(contexts_[static_cast<std::size_t>(r)]); });
+      for (int r = 0; r < size(); ++r)
+        threads_.emplace_back([this, r] { serve(contexts_[static_cast<std::size_t>(r)]); });
     } catch (...) {  // the system has no thread to give
       close();
       throw;
@@ -78,12 +79,14 @@ class rank_pool {
   /// How long a rank waits for others in a collective before it fails: 10 minutes unless set. Between jobs.
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }
 
-  /// Calls f(rank_context&) on every rank at the same time, and returns when all have ended. Throws rank_failure
-  /// if any has failed; the pool can then run the next job. Throws std::logic_error if a job is running.
+  /// Calls f(rank_context&) on every rank at the same time, and returns when all have ended. Throws
+  /// rank_failure if any has failed; the pool can then run the next job. Throws std::logic_error if a job is
+  /// running.
   template <class F>
   void run(F&& f) {
     auto job = [&f](rank_context& context) { f(context); };
-    run_job(&job, [](void* erased, rank_context& context) { (*static_cast<decltype(job)*>(erased))(context); });
+    run_job(&job,
+            [](void* erased, rank_context& context) { (*static_cast<decltype(job)*>(erased))(context); });
   }
 
  private:

@@ -33,11 +33,11 @@ inline constexpr int barrier_kind = 5;  // follows the collective kinds
 /// One rank's view of a collective. The members of a group must make equal calls.
 struct thread_call {
   int kind = barrier_kind;
-  std::size_t count = 0;                ///< elements, per rank or pair as the collective counts them
-  std::uint32_t bits = 0;               ///< of an element
-  char type = ' ';                      ///< 'f'loat, 'i'nteger, 'u'nsigned or 'b'its
-  reduction combine = reduction::sum;   ///< for all_reduce and reduce_scatter
-  int root = -1;                        ///< for broadcast
+  std::size_t count = 0;               ///< elements, per rank or pair as the collective counts them
+  std::uint32_t bits = 0;              ///< of an element
+  char type = ' ';                     ///< 'f'loat, 'i'nteger, 'u'nsigned or 'b'its
+  reduction combine = reduction::sum;  ///< for all_reduce and reduce_scatter
+  int root = -1;                       ///< for broadcast
 
   friend bool operator==(const thread_call&, const thread_call&) = default;
 
@@ -63,17 +63,17 @@ struct alignas(cache_line) thread_slot {
   thread_call call;
   const void* in = nullptr;
   void* out = nullptr;
-  std::atomic<std::uint64_t> round{0};   // collectives begun; written by its owner
-  alignas(cache_line) traffic counted;   // its owner's
+  std::atomic<std::uint64_t> round{0};  // collectives begun; written by its owner
+  alignas(cache_line) traffic counted;  // its owner's
 };
 
 struct thread_group {
   static constexpr std::uint64_t frozen = std::uint64_t{1} << 63;
 
-  std::string where;               // after a call in a message: "" or " on axis 1"
-  std::vector<int> ranks;          // of the members, in the world
-  std::vector<thread_slot> slots;  // one per member
-  alignas(cache_line) std::atomic<std::uint64_t> entered{0};   // arrivals since the start, and `frozen`
+  std::string where;                                          // after a call in a message: "" or " on axis 1"
+  std::vector<int> ranks;                                     // of the members, in the world
+  std::vector<thread_slot> slots;                             // one per member
+  alignas(cache_line) std::atomic<std::uint64_t> entered{0};  // arrivals since the start, and `frozen`
   alignas(cache_line) std::atomic<std::uint64_t> finished{0};  // ranks that have copied, since the start
 
   thread_group(std::string in_messages, std::vector<int> members)

@@ -4,9 +4,9 @@
 // (reads and writes the others' buffers; this neither waits nor throws), and finishes (waits until the others
 // have copied). No rank may touch a buffer of a rank that has unwound its stack, hence two rules:
 //   - Whether a round is entered is decided once, for all. `entered` holds the number of arrivals and a bit,
-//     frozen, in one word; a failure sets the bit, and then no arrival counts any more. Whoever reads the word
-//     sees the same: either all have arrived, and every rank copies and finishes although the world has failed
-//     (it throws from its next collective), or no rank will ever copy, and each may throw at once.
+//     frozen, in one word; a failure sets the bit, and then no arrival counts any more. Whoever reads the
+//     word sees the same: either all have arrived, and every rank copies and finishes although the world has
+//     failed (it throws from its next collective), or no rank will ever copy, and each may throw at once.
 //   - `finished` is never interrupted. It need not be: all its ranks are copying or have copied.
 // A rank that fails by itself, outside a collective, has finished its last one and holds no one up.
 #pragma once
@@ -35,8 +35,8 @@ struct rank_error {
   bool consequence = false;
 };
 
-/// The state that ranks share: one group of all, and for each mesh axis the groups of ranks that differ only in
-/// their coordinate on it. Ranks are row-major in the mesh: the last axis varies fastest. Throws
+/// The state that ranks share: one group of all, and for each mesh axis the groups of ranks that differ only
+/// in their coordinate on it. Ranks are row-major in the mesh: the last axis varies fastest. Throws
 /// std::invalid_argument for an axis smaller than 1. `run_ranks` and `rank_pool` drive it; threads driven by
 /// other means must end with `leave` or `fail`.
 class thread_world {
@@ -111,7 +111,8 @@ class thread_world {
   }
 
   /// Returns once all members have entered with equal calls; then each must copy and `finish`.
-  void enter(detail::thread_group& g, int member, const detail::thread_call& call, const void* in, void* out) {
+  void enter(detail::thread_group& g, int member, const detail::thread_call& call, const void* in,
+             void* out) {
     detail::thread_slot& mine = g.slots[static_cast<std::size_t>(member)];
     std::uint64_t word = g.entered.load(std::memory_order_acquire);
     // Before the slot is written: after a mismatch others may still be reading it.
@@ -138,8 +139,8 @@ class thread_world {
 
   /// Returns once all members have copied.
   void finish(detail::thread_group& g, int member) noexcept {
-    const std::uint64_t all = g.slots[static_cast<std::size_t>(member)].round.load(std::memory_order_relaxed) *
-                              g.slots.size();
+    const std::uint64_t all =
+        g.slots[static_cast<std::size_t>(member)].round.load(std::memory_order_relaxed) * g.slots.size();
     g.finished.fetch_add(1, std::memory_order_acq_rel);
     wait([&] { return g.finished.load(std::memory_order_acquire) >= all; }, [] {});
   }
@@ -153,7 +154,8 @@ class thread_world {
 
   void add_group(int axis, int first) {
     std::vector<int> members;
-    for (int i = 0; i < mesh_[static_cast<std::size_t>(axis)]; ++i) members.push_back(first + i * stride(axis));
+    for (int i = 0; i < mesh_[static_cast<std::size_t>(axis)]; ++i)
+      members.push_back(first + i * stride(axis));
     groups_.emplace_back(" on axis " + std::to_string(axis), members);
     for (const int r : members)
       group_of_[static_cast<std::size_t>(r)][static_cast<std::size_t>(axis + 1)] = &groups_.back();
@@ -172,7 +174,8 @@ class thread_world {
     }
   }
 
-  /// Under the lock, so that whoever sees a frozen group and takes the lock finds the cause. Keeps a rank's first.
+  /// Under the lock, so that whoever sees a frozen group and takes the lock finds the cause.
+  /// Of a rank's errors the first is kept.
   void record(int rank, std::string message, bool consequence) {
     for (const rank_error& e : errors_)
       if (e.rank == rank) return;
@@ -203,14 +206,14 @@ class thread_world {
     const auto index = static_cast<std::size_t>(&other - g.slots.data());
     const detail::thread_call &a = g.slots.front().call, &b = other.call;
     const bool same_text = a.text() == b.text();
-    const std::string message =
-        "rank " + std::to_string(g.ranks.front()) + " calls " + a.text() + (same_text ? a.details() : "") +
-        " while rank " + std::to_string(g.ranks[index]) + " calls " + b.text() +
-        (same_text ? b.details() : "") + g.where;
+    const std::string message = "rank " + std::to_string(g.ranks.front()) + " calls " + a.text() +
+                                (same_text ? a.details() : "") + " while rank " +
+                                std::to_string(g.ranks[index]) + " calls " + b.text() +
+                                (same_text ? b.details() : "") + g.where;
     const int rank = g.ranks[static_cast<std::size_t>(member)];
     if (errors_.empty()) record(rank, message, false);
-    record(rank, "rank " + std::to_string(rank) + " stopped in " +
-                     g.slots[static_cast<std::size_t>(member)].call.text() + g.where, true);
+    const std::string mine = g.slots[static_cast<std::size_t>(member)].call.text() + g.where;
+    record(rank, "rank " + std::to_string(rank) + " stopped in " + mine, true);
     throw communicator_error(message);
   }
 
@@ -239,9 +242,9 @@ class thread_world {
   int size_ = 1;
   int spins_ = 1000;
   std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
-  std::deque<detail::thread_group> groups_;                     // the first is of all ranks
-  std::vector<std::vector<detail::thread_group*>> group_of_;    // by rank, then axis + 1
-  mutable std::mutex mutex_;                                    // of what follows
+  std::deque<detail::thread_group> groups_;                   // the first is of all ranks
+  std::vector<std::vector<detail::thread_group*>> group_of_;  // by rank, then axis + 1
+  mutable std::mutex mutex_;                                  // of what follows
   std::vector<rank_error> errors_;
   std::vector<bool> left_;
 };

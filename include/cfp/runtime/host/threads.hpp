@@ -46,8 +46,8 @@ inline void fold(const thread_group& g, std::size_t first, std::size_t length, T
 }
 
 /// Folds the elements from `first` on, a block at a time that stays in the first cache, and hands each to
-/// store(block, offset, length). The block is local: it cannot overlap a buffer, so the loops vectorise, and a
-/// result may replace an input.
+/// store(block, offset, length). The block is local: it cannot overlap a buffer, so the loops vectorise, and
+/// a result may replace an input.
 template <reduction Op, class T, class Store>
 void fold_blocks(const thread_group& g, std::size_t first, std::size_t length, Store store) {
   constexpr std::size_t block = 2048 / sizeof(T);
@@ -63,7 +63,8 @@ void fold_blocks(const thread_group& g, std::size_t first, std::size_t length, S
 }
 
 template <class T, class Store>
-void fold_blocks(reduction combine, const thread_group& g, std::size_t first, std::size_t length, Store store) {
+void fold_blocks(reduction combine, const thread_group& g, std::size_t first, std::size_t length,
+                 Store store) {
   switch (combine) {
     case reduction::sum: return fold_blocks<reduction::sum, T>(g, first, length, store);
     case reduction::max: return fold_blocks<reduction::max, T>(g, first, length, store);
@@ -79,12 +80,12 @@ concept movable_element = std::is_trivially_copyable_v<T>;
 template <class T>
 concept reducible_element = std::is_arithmetic_v<T>;
 
-/// One rank's end of a group: a handle, cheap to copy, valid as long as its world. `count` is in elements. The
-/// members must make the same calls in the same order, each from its own thread, on buffers of their own;
+/// One rank's end of a group: a handle, cheap to copy, valid as long as its world. `count` is in elements.
+/// The members must make the same calls in the same order, each from its own thread, on buffers of their own;
 /// buffers in and out do not overlap, except where said. Nothing is allocated.
 ///
-/// Reductions combine in the order of the ranks, so the result is reproducible and the same on all of them. In
-/// `max` and `min` a NaN of any rank wins.
+/// Reductions combine in the order of the ranks, so the result is reproducible and the same on all of them.
+/// In `max` and `min` a NaN of any rank wins.
 ///
 /// Throws communicator_error if a rank of the world has failed, if a member has left, if the members make
 /// different calls, or if one does not come within the deadline. Buffers are then unchanged, and the world
@@ -101,7 +102,7 @@ class thread_communicator {
   template <reducible_element T>
   void all_reduce(T* data, std::size_t count, reduction combine) const {
     meet<T>(collective_kind::all_reduce, count, {.combine = combine}, data, data, [&] {
-      // Each member combines its chunk and writes it to all. Chunks end between cache lines, if the buffers do.
+      // Each member combines its chunk and writes it to all. Chunks are whole cache lines of aligned buffers.
       constexpr std::size_t line = std::max<std::size_t>(1, detail::cache_line / sizeof(T));
       const std::size_t lines = (count + line - 1) / line;
       const std::size_t first = std::min(count, lines * index() / members() * line);
@@ -124,8 +125,8 @@ class thread_communicator {
     tally(collective_kind::all_gather, members() * count * sizeof(T));
   }
 
-  /// out = this rank's part of the members' `in` combined, which is size() * count elements. `out` may be that
-  /// part of `in`.
+  /// out = this rank's part of the members' `in` combined, which is size() * count elements. `out` may be
+  /// that part of `in`.
   template <reducible_element T>
   void reduce_scatter(const T* in, T* out, std::size_t count, reduction combine) const {
     meet<T>(collective_kind::reduce_scatter, count, {.combine = combine}, in, out, [&] {
@@ -166,9 +167,9 @@ class thread_communicator {
     world_->finish(*group_, rank_);
   }
 
-  /// This rank's completed calls on this group, since the job began or the last reset. Of `count` elements of B
-  /// bytes in all, n ranks in a ring each send 2 (n-1)/n B in all_reduce, (n-1)/n B in broadcast, and (n-1) B in
-  /// the others (each call rounded down).
+  /// This rank's completed calls on this group, since the job began or the last reset. Of `count` elements of
+  /// B bytes in all, n ranks in a ring each send 2 (n-1)/n B in all_reduce, (n-1)/n B in broadcast, and (n-1)
+  /// B in the others (each call rounded down).
   const traffic& counted() const { return slot().counted; }
   void reset_counted() const { slot().counted = {}; }
 
@@ -193,11 +194,12 @@ class thread_communicator {
   }
 
   template <class T, class Copy>
-  void meet(collective_kind kind, std::size_t count, options o, const void* in, void* out, Copy copies) const {
-    constexpr char type = std::is_floating_point_v<T> ? 'f' : !std::is_integral_v<T> ? 'b'
-                          : std::is_signed_v<T>       ? 'i' : 'u';
-    const detail::thread_call call{static_cast<int>(kind), count, sizeof(T) * CHAR_BIT, type, o.combine, o.root};
-    world_->enter(*group_, rank_, call, in, out);
+  void meet(collective_kind kind, std::size_t count, options o, const void* in, void* out,
+            Copy copies) const {
+    constexpr char integer = std::is_signed_v<T> ? 'i' : 'u';
+    constexpr char type = std::is_floating_point_v<T> ? 'f' : std::is_integral_v<T> ? integer : 'b';
+    constexpr std::uint32_t bits = sizeof(T) * CHAR_BIT;
+    world_->enter(*group_, rank_, {static_cast<int>(kind), count, bits, type, o.combine, o.root}, in, out);
     copies();
     world_->finish(*group_, rank_);
   }

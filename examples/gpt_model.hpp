@@ -1,0 +1,70 @@
+// GPT-2 as an ordinary function on tensors; parameters bear the names of public checkpoints.
+#pragma once
+
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/op/attention.hpp>
+#include <cfp/op/normalization.hpp>
+#include <cfp/op/softmax.hpp>
+
+#include <cmath>
+#include <string>
+
+struct gpt_config {
+  long layers = 12, heads = 12, width = 768, vocabulary = 50304, positions = 1024;
+  double epsilon = 1e-5;
+  long batch = 4, sequence = 128;
+};
+
+inline cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, std::string_view name, const gpt_config& c) {
+  const double per = 1.0 / static_cast<double>(c.width);
+  const std::string label(name);
+  const cfp::tensor weight = net.weight(label + ".weight", {{"embedding", c.width}}, {1.0});
+  const cfp::tensor shift = net.weight(label + ".bias", {{"embedding", c.width}}, {0.0});
+  const cfp::tensor sum = cfp::norm_sum(x), square = cfp::norm_square(x, sum, per);
+  return cfp::layer_norm(x, sum, square, weight, shift, per, c.epsilon);
+}
+
+inline cfp::tensor gpt_linear(cfp::model& net, cfp::tensor x, std::string_view name, cfp::dimension in,
+                              cfp::dimension out, double deviation) {
+  const std::string label(name);
+  const cfp::tensor weight = net.weight(label + ".weight", {in, out}, {0.0, deviation});
+  const cfp::tensor bias = net.weight(label + ".bias", {out}, {0.0});
+  return cfp::bias(cfp::linear(x, weight), bias);
+}
+
+inline cfp::graph gpt(const gpt_config& c) {
+  cfp::model net;
+  const cfp::dimension batch{"batch", c.batch}, sequence{"sequence", c.sequence}, embedding{"embedding", c.width};
+  const auto indices = [&](std::string_view name, std::initializer_list<cfp::dimension> dims, long bound) {
+    return net.input(name, dims, cfp::element::index, {0, 0, bound});
+  };
+  const cfp::tensor tokens = indices("tokens", {batch, sequence}, c.vocabulary);
+  const cfp::tensor targets = indices("targets", {batch, sequence}, c.vocabulary);
+  const cfp::tensor positions = indices("positions", {sequence}, c.positions);
+  const cfp::tensor wte = net.weight("wte.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, 0.02});
+  const cfp::tensor wpe = net.weight("wpe.weight", {{"positions", c.positions}, embedding}, {0, 0.02});
+  const cfp::tensor words = cfp::lookup(wte, tokens);
+  cfp::tensor x = cfp::add_rows(words, cfp::lookup(wpe, positions));
+
+  const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
+  const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(c.layers));
+  for (long l = 0; l < c.layers; ++l) {
+    net.scope("h." + std::to_string(l));
+    const cfp::tensor normed = gpt_norm(net, x, "ln_1", c);
+    const cfp::tensor fused = gpt_linear(net, normed, "attn.c_attn", embedding, {"qkv", 3 * c.width}, 0.02);
+    const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"h", c.heads});
+    const cfp::tensor score = cfp::scores(q, k);
+    const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
+    const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::causal_softmax(score, max, sum, scale), v));
+    x = cfp::add(x, gpt_linear(net, heads, "attn.c_proj", {"heads", c.width}, embedding, residual));
+    const cfp::tensor up = gpt_linear(net, gpt_norm(net, x, "ln_2", c), "mlp.c_fc", embedding, {"hidden", 4 * c.width}, 0.02);
+    x = cfp::add(x, gpt_linear(net, cfp::gelu(up), "mlp.c_proj", {"hidden", 4 * c.width}, embedding, residual));
+  }
+  net.scope("");
+  const cfp::tensor logits = cfp::unembed(gpt_norm(net, x, "ln_f", c), wte);
+  const cfp::tensor max = cfp::logits_max(logits), sum = cfp::logits_sum(logits, max);
+  const double rows = static_cast<double>(c.batch * c.sequence);
+  net.recorded.loss = cfp::cross_entropy(logits, targets, max, sum, 1.0 / rows).id;
+  return net.recorded;
+}

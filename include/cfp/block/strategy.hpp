@@ -1,0 +1,255 @@
+// Strategies of a part: per mesh axis the dimension it splits, and for a contraction's inner dimension where the owed
+// reduction goes. From a strategy the assignment of every operation of the part follows.
+#pragma once
+
+#include <cfp/block/parallel_blocks.hpp>
+#include <cfp/runtime/lower.hpp>
+
+namespace cfp {
+
+/// What one mesh axis does in a part. Numbers are dimension classes of the part.
+struct axis_choice {
+  static constexpr int none = -1;     ///< replicate
+  static constexpr int partial = -2;  ///< target only: the sum stays owed through a linear tail
+  int split = none;
+  int target = none;  ///< for an inner dimension: what follows it splits this (none: all-reduce)
+  friend bool operator==(const axis_choice&, const axis_choice&) = default;
+};
+
+/// One choice per mesh axis.
+using strategy = list<axis_choice, max_axes>;
+
+/// The dimensions carried through a part: factors of its operations that are one, joined over the tensors between them.
+class dimension_classes {
+ public:
+  struct info {
+    name label;
+    bool twice = false;      ///< arrives as two factors somewhere (queries and keys of one sequence)
+    bool whole = false;      ///< must stay whole somewhere
+    bool parallel = true;    ///< parallel wherever it stands
+    bool inner = false;      ///< reduced by an anchor, and stands nowhere else
+    bool minor = false;      ///< a minor factor of a dimension that its major one represents
+  };
+
+  dimension_classes(const graph& g, const part& p) : g_(g) {
+    std::map<std::pair<int, int>, int> of_value;
+    for (int o : p.forward) {
+      const operation& op = g.at(o);
+      for (int f = 0; f < op.r.factors.size(); ++f) {
+        id_[{o, f}] = static_cast<int>(parent_.size());
+        parent_.push_back(static_cast<int>(parent_.size()));
+      }
+      const auto tie = [&](const pattern& pat, int v) {
+        for (int d = 0; d < pat.factors.size(); ++d) {
+          const auto [at, fresh] = of_value.try_emplace({v, d}, id_[{o, pat.factors[d]}]);
+          if (!fresh) parent_[static_cast<std::size_t>(find(id_[{o, pat.factors[d]}]))] = find(at->second);
+        }
+      };
+      for (int k = 0; k < op.operands.size(); ++k) tie(op.r.operands[k], op.operands[k]);
+      for (int k = 0; k < op.results.size(); ++k) tie(op.r.results[k], op.results[k]);
+    }
+    std::map<int, int> number;
+    for (auto& [key, node] : id_) {
+      const auto [at, fresh] = number.try_emplace(find(node), static_cast<int>(classes_.size()));
+      if (fresh) classes_.emplace_back();
+      class_[key] = at->second;
+    }
+    describe(p);
+  }
+
+  int size() const { return static_cast<int>(classes_.size()); }
+  const info& operator[](int c) const { return classes_[static_cast<std::size_t>(c)]; }
+
+  /// The factor of an operation that belongs to a class, or -1.
+  int factor_of(int operation_id, int c) const {
+    for (int f = 0; f < g_.at(operation_id).r.factors.size(); ++f)
+      if (class_.at({operation_id, f}) == c) return f;
+    return -1;
+  }
+
+ private:
+  int find(int x) {
+    while (parent_[static_cast<std::size_t>(x)] != x) x = parent_[static_cast<std::size_t>(x)];
+    return x;
+  }
+
+  void describe(const part& p) {
+    std::vector<int> stands(classes_.size()), reduced_by_anchor(classes_.size());
+    for (int o : p.forward) {
+      const operation& op = g_.at(o);
+      const bool anchor = std::find(p.anchors.begin(), p.anchors.end(), o) != p.anchors.end();
+      std::set<int> seen;
+      for (int f = 0; f < op.r.factors.size(); ++f) {
+        const int c = class_.at({o, f});
+        info& i = classes_[static_cast<std::size_t>(c)];
+        if (!seen.insert(c).second) i.twice = true;
+        i.whole = i.whole || op.r.factors[f].whole;
+        i.parallel = i.parallel && op.r.is_parallel(f);
+        ++stands[static_cast<std::size_t>(c)];
+        if (anchor && op.r.is_reduction(f)) ++reduced_by_anchor[static_cast<std::size_t>(c)];
+        if (i.label.empty()) i.label = label_of(op, f);
+        for (const pattern& pat : op.r.operands)  // the factor before it in the same written dimension represents it
+          for (int d = 1; d < pat.factors.size(); ++d)
+            if (pat.factors[d] == f && pat.group[d] == pat.group[d - 1] &&
+                !op.r.factors[pat.factors[d - 1]].whole && op.r.is_reduction(f) == op.r.is_reduction(pat.factors[d - 1]))
+              i.minor = i.minor || op.r.is_reduction(f);
+      }
+    }
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      classes_[c].inner = reduced_by_anchor[c] > 0 && reduced_by_anchor[c] == stands[c];
+      if (classes_[c].label.empty()) classes_[c].label = name("dim");
+    }
+  }
+
+  name label_of(const operation& op, int f) const {
+    for (int k = 0; k < op.operands.size(); ++k)
+      if (const int d = op.r.operands[k].dim_of(f); d >= 0) return g_[op.operands[k]].dims[d];
+    return op.r.factors[f].label;
+  }
+
+  const graph& g_;
+  std::map<std::pair<int, int>, int> id_, class_;  // (operation, factor)
+  std::vector<int> parent_;
+  std::vector<info> classes_;
+};
+
+/// All strategies of a part on a mesh, and how each becomes assignments.
+class strategy_space {
+ public:
+  strategy_space(const graph& g, const part& p, const mesh_shape& mesh) : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
+    std::vector<axis_choice> choices{{}};
+    bool linear_tail = !p.anchors.empty();
+    for (int o : p.forward)
+      if (std::find(p.anchors.begin(), p.anchors.end(), o) == p.anchors.end())
+        linear_tail = linear_tail && g.at(o).op->linear == linearity::all;
+    for (int c = 0; c < classes_.size(); ++c) {
+      const auto& i = classes_[c];
+      const bool free = !i.twice && !i.whole && (p.anchors.empty() || i.parallel);
+      if (free) choices.push_back({c, axis_choice::none});
+      else if (i.inner && !i.whole && i.minor) dropped.push_back(std::string(i.label.view()) + ": a minor factor, represented by the major one");
+      else if (i.inner && !i.whole) {
+        choices.push_back({c, axis_choice::none});
+        for (int t = 0; t < classes_.size(); ++t)
+          if (classes_[t].parallel && !classes_[t].twice && !classes_[t].whole) choices.push_back({c, t});
+        if (linear_tail) choices.push_back({c, axis_choice::partial});
+      } else {
+        dropped.push_back(std::string(i.label.view()) + (i.whole ? ": must stay whole"
+                                                         : i.twice ? ": arrives as two factors"
+                                                                   : ": not carried through the block"));
+      }
+    }
+    std::vector<strategy> open{{}};
+    for (int a = 0; a < mesh.rank(); ++a) {
+      std::vector<strategy> next;
+      for (const strategy& s : open)
+        for (const axis_choice& c : choices) {
+          if (mesh.size(a) == 1 && !(c == axis_choice{})) continue;
+          strategy longer = s;
+          longer.push(c);
+          next.push_back(longer);
+        }
+      open = std::move(next);
+    }
+    for (const strategy& s : open) {
+      bool fits = true;
+      for (int o : p.forward) fits = fits && admissible(g.at(o).r, g.at(o).sizes, forward(o, s), mesh);
+      if (fits) all.push_back(s);
+      else dropped.push_back(text(s) + ": sizes do not divide");
+    }
+  }
+
+  std::vector<strategy> all;
+  std::vector<std::string> dropped;  ///< what was left out before any measurement, and why
+
+  const dimension_classes& classes() const { return classes_; }
+
+  /// "data=heads", "data=hidden>sequence model=-"
+  std::string text(const strategy& s) const {
+    std::string out;
+    for (int a = 0; a < s.size(); ++a) {
+      out += (a ? " " : "") + std::string(mesh_.axes[a].label.view()) + "=";
+      if (s[a].split == axis_choice::none) out += "-";
+      else out += label(s[a].split);
+      if (s[a].target == axis_choice::partial) out += ">partial";
+      else if (s[a].target >= 0) out += ">" + label(s[a].target);
+    }
+    return out;
+  }
+
+  /// Sets the assignments of all operations of the part.
+  void assign(const strategy& s, std::vector<assignment>& assigned) const {
+    for (int o : part_.operations) {
+      const operation& op = g_.at(o);
+      assignment& a = assigned[static_cast<std::size_t>(o)];
+      a = {};
+      if (op.when == phase::forward) a = forward(o, s);
+      else if (op.origin >= 0) a = dual(op, g_.at(op.origin), assigned[static_cast<std::size_t>(op.origin)]);
+      else a = shared(op, need(op.hub, assigned), assigned);
+    }
+  }
+
+  /// The partition in which the part's first use of a tensor needs it.
+  partition need(int v, const std::vector<assignment>& assigned) const {
+    for (int o : part_.operations) {
+      const operation& op = g_.at(o);
+      for (int k = 0; k < op.operands.size(); ++k)
+        if (op.operands[k] == v) return operand_partition(op.r, k, assigned[static_cast<std::size_t>(o)]);
+    }
+    return partition::replicated(g_[v].rank());
+  }
+
+  /// The assignment of a gradient operation: what splits a factor forward splits it backward. A gradient of something
+  /// partial is replicated.
+  static assignment dual(const operation& backward, const operation& forward, const assignment& a) {
+    assignment out;
+    for (int axis = 0; axis < max_axes; ++axis)
+      if (a.factor[axis] >= 0)
+        out.factor[axis] = static_cast<signed char>(backward.r.find(forward.r.factors[a.factor[axis]].label.view()));
+    return out;
+  }
+
+  /// The assignment of a sum or update of a tensor held in partition `p`: sums stay partial where a contribution is.
+  assignment shared(const operation& op, const partition& p, const std::vector<assignment>& assigned) const {
+    assignment out;
+    for (int axis = 0; axis < mesh_.rank(); ++axis) {
+      const int d = p.dim_of(axis);
+      if (d >= 0) {
+        out.factor[axis] = op.r.operands[0].factors[d];
+      } else if (op.op->body != op_body::update) {
+        for (int v : op.operands) {
+          const int from = g_[v].producer;
+          if (from < 0) continue;
+          const operation& producer = g_.at(from);
+          const int k = producer.results.find(v);
+          if (result_partition(producer.r, k, assigned[static_cast<std::size_t>(from)]).partial[axis].owed)
+            out.factor[axis] = assignment::partial;
+        }
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::string label(int c) const { return std::string(classes_[c].label.view()); }
+
+  assignment forward(int o, const strategy& s) const {
+    assignment a;
+    const operation& op = g_.at(o);
+    for (int axis = 0; axis < s.size(); ++axis) {
+      const axis_choice& c = s[axis];
+      if (c.split == axis_choice::none) continue;
+      int f = classes_.factor_of(o, c.split);
+      if (f < 0 && c.target == axis_choice::partial) f = op.op->linear == linearity::all ? assignment::partial : assignment::none;
+      else if (f < 0 && c.target >= 0) f = classes_.factor_of(o, c.target);
+      a.factor[axis] = static_cast<signed char>(f);
+    }
+    return a;
+  }
+
+  const graph& g_;
+  const part& part_;
+  const mesh_shape& mesh_;
+  dimension_classes classes_;
+};
+
+}  // namespace cfp

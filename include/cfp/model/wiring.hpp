@@ -1,0 +1,50 @@
+// Boost.Graph's view of an operator graph: vertices are operations, edges run from producers to consumers.
+#pragma once
+
+#include <cfp/model/graph.hpp>
+
+#include <boost/dynamic_bitset.hpp>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/topological_sort.hpp>
+
+#include <iterator>
+
+namespace cfp {
+
+using wiring = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
+
+/// The operations for which `keep(operation)` holds; others become isolated vertices.
+template <class Keep>
+wiring wire(const graph& g, Keep&& keep) {
+  wiring w(g.operations.size());
+  for (int i = 0; i < g.size(); ++i) {
+    if (!keep(i)) continue;
+    for (int v : g.at(i).operands)
+      if (const int p = g[v].producer; p >= 0 && keep(p))
+        boost::add_edge(static_cast<std::size_t>(p), static_cast<std::size_t>(i), w);
+  }
+  return w;
+}
+
+/// Producers before consumers.
+inline std::vector<int> topological_order(const wiring& w) {
+  std::vector<std::size_t> reversed;
+  boost::topological_sort(w, std::back_inserter(reversed));
+  return {reversed.rbegin(), reversed.rend()};
+}
+
+/// Per operation, all operations it depends on.
+inline std::vector<boost::dynamic_bitset<>> ancestors(const wiring& w) {
+  std::vector<boost::dynamic_bitset<>> out(boost::num_vertices(w), boost::dynamic_bitset<>(boost::num_vertices(w)));
+  for (int v : topological_order(w)) {
+    const auto at = static_cast<std::size_t>(v);
+    for (auto [e, end] = boost::in_edges(at, w); e != end; ++e) {
+      const auto p = boost::source(*e, w);
+      out[at] |= out[p];
+      out[at].set(p);
+    }
+  }
+  return out;
+}
+
+}  // namespace cfp

@@ -1,0 +1,153 @@
+// Runs a lowered program on one CPU rank.
+#pragma once
+
+#include <cfp/runtime/host/conversion_kernel.hpp>
+#include <cfp/runtime/host/fill.hpp>
+#include <cfp/runtime/host/kernels.hpp>
+#include <cfp/runtime/memory.hpp>
+
+#include <chrono>
+#include <memory>
+
+namespace cfp::host {
+
+/// Seconds a rank spent in kernels and in conversions, waiting included.
+struct time_spent {
+  double kernels = 0, conversions = 0, total = 0;
+};
+
+template <class T>
+class executor {
+ public:
+  /// `p` must have its memory planned and outlive this, as must `g`. Allocates the arena and what persists.
+  executor(const program& p, const graph& g, const kernels<T>& k, rank_context& rank, std::uint64_t seed)
+      : program_(p), graph_(g), rank_(rank) {
+    openblas_set_num_threads(1);
+    arena_ = allocate(p.arena_bytes);
+    memory_.resize(p.buffers.size(), nullptr);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+      const buffer& x = p.buffers[b];
+      if (x.root != static_cast<int>(b)) continue;
+      if (!x.persistent) {
+        memory_[b] = x.offset < 0 ? nullptr : arena_.get() + x.offset;
+        continue;
+      }
+      persistent_.push_back(allocate(x.bytes));
+      memory_[b] = persistent_.back().get();
+      fill(x, memory_[b], seed);
+    }
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) memory_[b] = memory_[static_cast<std::size_t>(p.buffers[b].root)];
+    for (const instruction& i : p.code) {
+      prepared s;
+      s.code = &i;
+      if (i.kind == instruction::compute) {
+        s.bound = bind_call(p, g, i, rank.rank);
+        for (int o = 0; o < i.in.size(); ++o) s.bound.operand[o].data = memory(i.in[o]);
+        for (int o = 0; o < i.out.size(); ++o) s.bound.result[o].data = memory(i.out[o]);
+        if (!i.nothing) s.run = k.find(*g.at(i.op).op);
+      }
+      steps_.push_back(s);
+    }
+  }
+
+  /// Runs the program once; `step` counts optimizer steps from 1.
+  void run(long step) {
+    const auto begin = clock::now();
+    auto last = begin;
+    for (prepared& s : steps_) {
+      if (s.code->nothing) continue;
+      if (s.run) {
+        s.bound.step = step;
+        s.run(s.bound);
+        lap(spent.kernels, last);
+      } else {
+        convert(*s.code);
+        lap(spent.conversions, last);
+      }
+    }
+    spent.total += seconds(clock::now() - begin);
+  }
+
+  /// The loss of the last run (complete on every rank).
+  double loss() const { return static_cast<double>(*static_cast<const T*>(memory(program_.loss))); }
+
+  /// Writes this rank's piece of an input from the whole tensor.
+  void set_input(int value, const std::vector<std::int32_t>& whole) {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const buffer& x = program_.buffers[b];
+      if (x.value != value || !x.persistent) continue;
+      auto* out = static_cast<std::int32_t*>(memory_[b]);
+      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank,
+                   [&](long i, long global) { out[i] = whole[static_cast<std::size_t>(global)]; });
+    }
+  }
+
+  /// Adds this rank's piece of a persistent tensor into `whole` (global order). Only one of the ranks that hold the
+  /// same piece writes.
+  void collect(int value, std::vector<T>& whole) const {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const buffer& x = program_.buffers[b];
+      if (x.value != value || !x.persistent) continue;
+      const T* in = static_cast<const T*>(memory_[b]);
+      for (int a = 0; a < program_.mesh.rank(); ++a)
+        if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_.rank, a) != 0) return;
+      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank,
+                   [&](long i, long global) { whole[static_cast<std::size_t>(global)] = in[i]; });
+      return;
+    }
+  }
+
+  void* memory(int b) const { return memory_[static_cast<std::size_t>(b)]; }
+
+  /// Time spent since construction or since it was last cleared.
+  time_spent spent;
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct prepared {
+    const instruction* code = nullptr;
+    void (*run)(const call&) = nullptr;
+    call bound;
+  };
+  struct aligned_delete {
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(memory_alignment)); }
+  };
+  using block = std::unique_ptr<std::byte, aligned_delete>;
+
+  static block allocate(long bytes) {
+    const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+    return block(static_cast<std::byte*>(::operator new(size, std::align_val_t(memory_alignment))));
+  }
+  static double seconds(clock::duration d) { return std::chrono::duration<double>(d).count(); }
+  static void lap(double& into, clock::time_point& last) {
+    const auto now = clock::now();
+    into += seconds(now - last);
+    last = now;
+  }
+
+  void fill(const buffer& x, void* at, std::uint64_t seed) {
+    const value& v = graph_[x.value];
+    if (v.type == element::index)
+      fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_.rank, seed);
+    else
+      fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_.rank, seed);
+  }
+
+  void convert(const instruction& i) {
+    const auto at = [&](int k) { return k < i.out.size() ? static_cast<T*>(memory(i.out[k])) : nullptr; };
+    if (graph_[program_[i.in[0]].value].type == element::index)
+      throw std::logic_error("indices are given in every partition and never converted");
+    run_conversion<T>(i.step, program_[i.in[0]], program_[i.out[0]], static_cast<T*>(memory(i.in[0])), at(0), at(1),
+                      at(2), program_.mesh, rank_.rank, rank_.axes[static_cast<std::size_t>(i.step.axis)]);
+  }
+
+  const program& program_;
+  const graph& graph_;
+  rank_context& rank_;
+  block arena_;
+  std::vector<block> persistent_;
+  std::vector<void*> memory_;
+  std::vector<prepared> steps_;
+};
+
+}  // namespace cfp::host

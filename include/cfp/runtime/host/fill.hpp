@@ -1,0 +1,81 @@
+// Initial values of tensors. Random numbers are a function of (seed, tensor, global index), so that every mesh starts
+// from the same values.
+#pragma once
+
+#include <cfp/runtime/program.hpp>
+
+#include <Random123/boxmuller.hpp>
+#include <Random123/philox.h>
+
+#include <cstdint>
+
+namespace cfp::host {
+
+/// Stable identity of a name.
+constexpr std::uint64_t name_hash(std::string_view s) {
+  std::uint64_t h = 1469598103934665603ull;
+  for (char c : s) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return h;
+}
+
+/// Four random words for one global index of one tensor.
+inline r123::Philox4x32::ctr_type random_words(std::uint64_t seed, std::uint64_t tensor, std::uint64_t index) {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  r123::Philox4x32::ctr_type counter = {{low(index), low(index >> 32), low(tensor), low(tensor >> 32)}};
+  r123::Philox4x32::key_type key = {{low(seed), low(seed >> 32)}};
+  return r123::Philox4x32()(counter, key);
+}
+
+/// Calls f(local index, global index) for every element a device holds, in order.
+template <class F>
+void each_element(const extents& global, const partition& held, const mesh_shape& mesh, int device, F&& f) {
+  const int rank = global.size();
+  const extents local = local_shape(held, global, mesh);
+  long stride[max_dims] = {}, start[max_dims] = {}, at[max_dims] = {};
+  long step = 1, origin = 0;
+  for (int d = rank - 1; d >= 0; --d) {
+    stride[d] = step;
+    step *= global[d];
+    start[d] = piece_of(held, d, mesh, device) * local[d];
+    origin += start[d] * stride[d];
+  }
+  const long n = elements(local);
+  long where = origin;
+  for (long i = 0; i < n; ++i) {
+    f(i, where);
+    for (int d = rank - 1; d >= 0; --d) {
+      where += stride[d];
+      if (++at[d] < local[d]) break;
+      where -= at[d] * stride[d];
+      at[d] = 0;
+    }
+  }
+}
+
+/// Fills a device's piece of a tensor of numbers as its `filling` says.
+template <class T>
+void fill_numbers(T* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
+                  std::uint64_t seed) {
+  const std::uint64_t id = name_hash(v.label.view());
+  const T base = static_cast<T>(v.fill.constant), deviation = static_cast<T>(v.fill.deviation);
+  each_element(v.shape, held, mesh, device, [&](long i, long global) {
+    if (v.fill.deviation == 0) {
+      out[i] = base;
+      return;
+    }
+    const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
+    out[i] = base + deviation * static_cast<T>(r123::boxmuller(w.v[0], w.v[1]).x);
+  });
+}
+
+/// Fills a device's piece of a tensor of indices, uniform in [0, bound).
+inline void fill_indices(std::int32_t* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
+                         std::uint64_t seed) {
+  const std::uint64_t id = name_hash(v.label.view());
+  each_element(v.shape, held, mesh, device, [&](long i, long global) {
+    const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
+    out[i] = static_cast<std::int32_t>((static_cast<std::uint64_t>(w.v[0]) * static_cast<std::uint64_t>(v.fill.bound)) >> 32);
+  });
+}
+
+}  // namespace cfp::host

@@ -1,0 +1,131 @@
+// The host kernels: which code runs which operator. Users add their own operators by type.
+#pragma once
+
+#include <cfp/op/attention.hpp>
+#include <cfp/op/normalization.hpp>
+#include <cfp/op/optimizer.hpp>
+#include <cfp/op/softmax.hpp>
+#include <cfp/runtime/host/map_kernel.hpp>
+#include <cfp/runtime/host/product_kernel.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+
+namespace cfp::host {
+
+/// Copies between a tensor and the slices of its whole factor.
+template <class T>
+void run_unstack(const call& c, bool stack) {
+  const rule& r = c.r();
+  const pattern& all = stack ? r.results[0] : r.operands[0];
+  const pattern& one = stack ? r.operands[0] : r.results[0];
+  const call_tensor& whole = stack ? c.result[0] : c.operand[0];
+  int slices = -1;
+  for (signed char f : all.factors)
+    if (one.dim_of(f) < 0) slices = f;
+  for (long k = 0; k < c.size[slices]; ++k) {
+    const call_tensor& slice = stack ? c.operand[k] : c.result[k];
+    const call_tensor* tensors[2] = {&whole, &slice};
+    loop_nest<2> loops;
+    for (signed char f : one.factors) loops.add(c, f, tensors);
+    loops.collapse(r);
+    const long n = loops.depth > 0 ? loops.size[loops.depth - 1] : 1;
+    const long sw = loops.depth > 0 ? loops.stride[0][loops.depth - 1] : 1;
+    const long ss = loops.depth > 0 ? loops.stride[1][loops.depth - 1] : 1;
+    T* w0 = static_cast<T*>(whole.data) + k * whole.stride[slices];
+    T* s0 = static_cast<T*>(slice.data);
+    loop_nest<2> rest = loops;
+    if (rest.depth > 0) --rest.depth;
+    thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), rest.count(), [&](long row) {
+      long at[2] = {}, index[max_factors] = {};
+      rest.locate(row, c, at, index);
+      T* w = w0 + at[0];
+      T* s = s0 + at[1];
+      if (stack)
+        for (long i = 0; i < n; ++i) w[i * sw] = s[i * ss];
+      else
+        for (long i = 0; i < n; ++i) s[i * ss] = w[i * sw];
+    });
+  }
+}
+
+/// AdamW over all elements of a shard, in place.
+template <class T>
+void run_adamw(const call& c) {
+  long n = 1;
+  for (int f = 0; f < c.factors; ++f) n *= c.size[f];
+  T* w = static_cast<T*>(c.result[0].data);
+  const T* g = static_cast<const T*>(c.operand[1].data);
+  T* m = static_cast<T*>(c.result[1].data);
+  T* v = static_cast<T*>(c.result[2].data);
+  const auto s = [&](int i) { return static_cast<T>(c.op->scalars[i]); };
+  const T rate = s(0), beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
+  const T correct1 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
+  const T correct2 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
+  for (long i = 0; i < n; ++i)
+    w[i] = adamw_t::apply(w[i], g[i], m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
+}
+
+/// Kernels for numbers of type T.
+template <class T>
+class kernels {
+ public:
+  using function = void (*)(const call&);
+
+  /// The operators of the catalogue.
+  kernels() {
+    add<copy_t, add_t, bias_t, add_rows_t, mul_t, gelu_t, lookup_t, scatter_add_t, norm_sum_t, norm_square_t,
+        detail_norm_dot, detail_norm_dot_normal, detail_norm_input, detail_norm_weight, layer_norm_t, causal_max_t,
+        causal_sum_t, cfp::detail::causal_dot_t, cfp::detail::causal_input_t, causal_softmax_t, logits_max_t,
+        logits_sum_t, cfp::detail::cross_entropy_input_t, cross_entropy_t, merge_heads_t>();
+  }
+
+  /// Operators of the user's own, with what their functors' derivatives need.
+  template <class... Op>
+  void add() {
+    (add_one<Op>(), ...);
+  }
+
+  /// Throws std::invalid_argument with the operator's name if there is no kernel for it.
+  function find(const op_info& op) const {
+    switch (op.body) {
+      case op_body::product: return &run_product<T>;
+      case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };
+      case op_body::stack: return [](const call& c) { run_unstack<T>(c, true); };
+      case op_body::update: return &run_adamw<T>;
+      case op_body::map: break;
+    }
+    const auto at = table_.find(&op);
+    if (at == table_.end())
+      throw std::invalid_argument("operator '" + std::string(op.label) +
+                                  "' has no kernel on the host: add it with kernels.add<" + std::string(op.label) +
+                                  "_t>()");
+    return at->second;
+  }
+
+ private:
+  using detail_norm_dot = cfp::detail::norm_dot_t;
+  using detail_norm_dot_normal = cfp::detail::norm_dot_normal_t;
+  using detail_norm_input = cfp::detail::norm_input_t;
+  using detail_norm_weight = cfp::detail::norm_weight_t;
+
+  template <class Op>
+  void add_one() {
+    if constexpr (Op::body == op_body::map) {
+      table_[&info<Op>] = &run_map<Op, T>;
+      if constexpr (Op::gradient.size() == 0 && !Op::unit && !Op::statistic && !Op::derived)
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+          (add_slope<Op, static_cast<int>(I)>(), ...);
+        }(std::make_index_sequence<static_cast<std::size_t>(bare_rule<Op>.operands.size())>{});
+    }
+  }
+  template <class Op, int I>
+  void add_slope() {
+    if constexpr (I != Op::index_operand) table_[&info<slope<Op, I>>] = &run_map<slope<Op, I>, T>;
+  }
+
+  std::unordered_map<const op_info*, function> table_;
+};
+
+}  // namespace cfp::host
