@@ -53,7 +53,7 @@ inline cfp::graph gpt(const gpt_config& c) {
     net.scope("h." + std::to_string(l));
     const cfp::tensor normed = gpt_norm(net, x, "ln_1", c);
     const cfp::tensor fused = gpt_linear(net, normed, "attn.c_attn", embedding, {"qkv", 3 * c.width}, 0.02);
-    const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"h", c.heads});
+    const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
     const cfp::tensor score = cfp::scores(q, k);
     const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
     const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::causal_softmax(score, max, sum, scale), v));

@@ -117,7 +117,7 @@ class dimension_classes {
 class strategy_space {
  public:
   strategy_space(const graph& g, const part& p, const mesh_shape& mesh) : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
-    std::vector<axis_choice> choices{{}};
+    std::vector<axis_choice> choices(1);
     bool linear_tail = !p.anchors.empty();
     for (int o : p.forward)
       if (std::find(p.anchors.begin(), p.anchors.end(), o) == p.anchors.end())
@@ -138,7 +138,7 @@ class strategy_space {
                                                                    : ": not carried through the block"));
       }
     }
-    std::vector<strategy> open{{}};
+    std::vector<strategy> open(1);
     for (int a = 0; a < mesh.rank(); ++a) {
       std::vector<strategy> next;
       for (const strategy& s : open)
@@ -167,11 +167,13 @@ class strategy_space {
   std::string text(const strategy& s) const {
     std::string out;
     for (int a = 0; a < s.size(); ++a) {
-      out += (a ? " " : "") + std::string(mesh_.axes[a].label.view()) + "=";
+      if (a) out += ' ';
+      out += mesh_.axes[a].label.view();
+      out += '=';
       if (s[a].split == axis_choice::none) out += "-";
       else out += label(s[a].split);
       if (s[a].target == axis_choice::partial) out += ">partial";
-      else if (s[a].target >= 0) out += ">" + label(s[a].target);
+      else if (s[a].target >= 0) out.append(1, '>').append(label(s[a].target));
     }
     return out;
   }
@@ -230,7 +232,7 @@ class strategy_space {
   }
 
  private:
-  std::string label(int c) const { return std::string(classes_[c].label.view()); }
+  std::string_view label(int c) const { return classes_[c].label.view(); }
 
   assignment forward(int o, const strategy& s) const {
     assignment a;

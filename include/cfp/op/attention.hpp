@@ -6,7 +6,7 @@
 namespace cfp {
 
 namespace detail {
-struct join_qkv_t : op<join_qkv_t, "b h s d, b h s d, b h s d -> b s (three h d); whole three"> {
+struct join_qkv_t : op<join_qkv_t, "b heads s d, b heads s d, b heads s d -> b s (three heads d); whole three"> {
   static constexpr op_body body = op_body::stack;
   static constexpr linearity linear = linearity::all;
   static constexpr bool derived = true;
@@ -15,7 +15,7 @@ struct join_qkv_t : op<join_qkv_t, "b h s d, b h s d, b h s d -> b s (three h d)
 
 /// Query, key and value from one fused projection, heads outside the sequence.
 inline constexpr struct split_qkv_t
-    : op<split_qkv_t, "b s (three h d) -> b h s d, b h s d, b h s d; whole three"> {
+    : op<split_qkv_t, "b s (three heads d) -> b heads s d, b heads s d, b heads s d; whole three"> {
   static constexpr op_body body = op_body::unstack;
   static constexpr linearity linear = linearity::all;
   static constexpr std::array<gradient_step, 1> gradient = {{
@@ -26,6 +26,6 @@ inline constexpr struct split_qkv_t
 
 inline constexpr struct scores_t : contraction<scores_t, "b h q d, b h k d -> b h q k"> {} scores;
 inline constexpr struct weighted_sum_t : contraction<weighted_sum_t, "b h q k, b h k d -> b h q d"> {} weighted_sum;
-inline constexpr struct merge_heads_t : movement<merge_heads_t, "b h s d -> b s (h d)"> {} merge_heads;
+inline constexpr struct merge_heads_t : movement<merge_heads_t, "b heads s d -> b s (heads d)"> {} merge_heads;
 
 }  // namespace cfp

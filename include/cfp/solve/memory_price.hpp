@@ -23,61 +23,64 @@ struct priced_bound {
   bool settled = false;           // `within` is as fast as any: no price is needed
 };
 
-/// `capacity` bounds the sum of memory, base excluded; `least` is a plan that keeps it. Each price follows from the
-/// last two plans on either side of the capacity (where both would be equally good), until no better plan turns
-/// up; without split tables this ends at the best price. Leaves `e` run at the price returned.
-inline priced_bound find_memory_price(const problem& p, elimination& e, std::int64_t capacity, plan_indices least,
-                                      work_meter& meter) {
+struct price_question {
+  std::int64_t capacity;  // bounds the sum of memory, base excluded
+  double enough;          // a bound that is high enough to stop
+  double guess;           // a price to begin with; 0 for none
+};
+
+/// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the capacity
+/// (where both would be equally good), until no better plan turns up; without split tables this ends at the best
+/// price. Leaves `e` run at the price returned.
+inline priced_bound find_memory_price(const problem& p, elimination& e, const price_question& question,
+                                      plan_indices least, work_meter& meter) {
   struct point {
     double time;
     double memory;
   };
-  const auto point_of = [&p](const plan_indices& plan) {
-    const plan_sums cost = sums(p, plan);
-    return point{cost.time, static_cast<double>(cost.memory - p.base_memory)};
-  };
-  const auto room = static_cast<double>(capacity);
-
+  const auto room = static_cast<double>(question.capacity);
   priced_bound result;
-  result.within = std::move(least);
-  point inside = point_of(result.within);
-  double fastest = inside.time;
-  meter.spend(e.work());
-  result.bound = e.run(0);
-  plan_indices plan = e.plan();
-  point outside = point_of(plan);
-  if (outside.memory <= room) {
-    if (outside.time <= fastest) result.within = std::move(plan);
+  double last_price = -1;
+  double fastest = infinite_time;
+  const auto point_of = [&](plan_indices plan) {
+    const plan_sums cost = sums(p, plan);
+    const point where{cost.time, static_cast<double>(cost.memory - p.base_memory)};
+    if (where.memory <= room && where.time <= fastest) {
+      fastest = where.time;
+      result.within = std::move(plan);
+    }
+    return where;
+  };
+  const auto ask = [&](double price) {
+    meter.spend(e.work());
+    const double bound = e.run(price) - price * room;
+    last_price = price;
+    if (bound > result.bound) {
+      result.bound = bound;
+      result.price = price;
+    }
+    return point_of(e.plan());
+  };
+
+  point inside = point_of(std::move(least));
+  point outside{0, -1};
+  if (question.guess > 0) {
+    const point first = ask(question.guess);
+    (first.memory <= room ? inside : outside) = first;
+  }
+  if (outside.memory < 0) outside = ask(0);
+  if (outside.memory <= room) {  // no price is needed: the fastest plan is within
     result.settled = e.exact();
     return result;
   }
-
   constexpr int max_prices = 60;
-  double last_price = 0;
-  for (int i = 0; i < max_prices && !meter.over(); ++i) {
+  for (int i = 0; i < max_prices && result.bound < question.enough && !meter.over(); ++i) {
     const double price = (inside.time - outside.time) / (outside.memory - inside.memory);
     if (!(price > 0) || !(price < infinite_time)) break;
-    meter.spend(e.work());
-    const double least_total = e.run(price);
-    last_price = price;
-    if (least_total - price * room > result.bound) {
-      result.bound = least_total - price * room;
-      result.price = price;
-    }
-    plan = e.plan();
-    const point next = point_of(plan);
+    const point next = ask(price);
     const double on_line = inside.time + price * inside.memory;
-    const bool converged = !(next.time + price * next.memory < on_line - 1e-12 * std::fabs(on_line));
-    if (next.memory <= room) {
-      if (next.time < fastest) {
-        fastest = next.time;
-        result.within = std::move(plan);
-      }
-      inside = next;
-    } else {
-      outside = next;
-    }
-    if (converged) break;
+    if (!(next.time + price * next.memory < on_line - 1e-12 * std::fabs(on_line))) break;
+    (next.memory <= room ? inside : outside) = next;
   }
   if (last_price != result.price) {
     meter.spend(e.work());

@@ -11,10 +11,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <queue>
-#include <tuple>
 #include <vector>
 
 #include "budget.hpp"
@@ -38,18 +36,26 @@ class memory_search {
   /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best plan,
   /// unless the budget ran out.
   double run(double bound) {
-    bands_.emplace(bound, 0, levels_.size() - 1);
-    while (!bands_.empty() && std::get<0>(bands_.top()) < goal(0) && !meter_.over()) {
-      const auto [time, low, high] = bands_.top();
+    bands_.push({bound, 0, 0, levels_.size() - 1});
+    while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
+      const band next = bands_.top();
       bands_.pop();
-      look_at(time, low, high);
+      look_at(next);
     }
-    const double rest = bands_.empty() ? infinite_time : std::get<0>(bands_.top());
+    const double rest = bands_.empty() ? infinite_time : bands_.top().bound;
     return std::min({rest, unresolved_, best_.time()});
   }
 
  private:
-  using band = std::tuple<double, std::size_t, std::size_t>;  // bound on time, first and last level
+  struct band {
+    double bound;  // on time
+    double price;  // a guess
+    std::size_t low, high;  // first and last level
+
+    bool operator<(const band& other) const {  // the queue takes the greatest: the least bound
+      return bound != other.bound ? bound > other.bound : low > other.low;
+    }
+  };
 
   /// Rounding in a bound that is a difference of priced sums. `priced` is the size of what cancels out.
   static double rounding(double time, double priced) { return 1e-13 * (std::fabs(time) + priced); }
@@ -60,7 +66,9 @@ class memory_search {
     return time == infinite_time ? time : time - best_.resolution() + rounding(time, priced);
   }
 
-  void look_at(double bound, std::size_t low, std::size_t high) {
+  void look_at(const band& present) {
+    const auto [parent_bound, price, low, high] = present;
+    double bound = parent_bound;
     const std::int64_t floor = levels_[low];
     const problem narrowed = narrow(floor, levels_[high]);
     const auto least = least_sum(memory_form(narrowed), options_, meter_);
@@ -73,7 +81,7 @@ class memory_search {
       return;
     }
     const std::int64_t capacity = limit_ - floor - narrowed.base_memory;
-    const priced_bound priced = find_memory_price(narrowed, e, capacity, least->plan, meter_);
+    const priced_bound priced = find_memory_price(narrowed, e, {capacity, goal(0), price}, least->plan, meter_);
     const double all_memory = priced.price * static_cast<double>(capacity);
     bound = std::max(bound, priced.bound - rounding(priced.bound, all_memory));
 
@@ -82,11 +90,11 @@ class memory_search {
     local_search(narrowed).improve(improved, limit_);
     best_.offer(narrowed, improved);
     if ((fits && priced.settled) || bound >= goal(all_memory)) return;
-    if (!fits) {  // so its largest transient is above the floor, and dividing there makes progress
-      const std::int64_t transient = sums(narrowed, priced.within).transient;
-      const auto middle = std::lower_bound(levels_.begin(), levels_.end(), transient) - levels_.begin();
-      bands_.emplace(bound, low, static_cast<std::size_t>(middle) - 1);
-      bands_.emplace(bound, static_cast<std::size_t>(middle), high);
+    if (!fits) {  // so its largest transient is above the floor: divide between the two
+      const std::int64_t middle = floor + (sums(narrowed, priced.within).transient - floor + 1) / 2;
+      const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
+      bands_.push({bound, priced.price, low, static_cast<std::size_t>(above) - 1});
+      bands_.push({bound, priced.price, static_cast<std::size_t>(above), high});
     } else if (e.exact()) {
       search(narrowed, e, priced.price, floor, bound);
     } else {
@@ -165,7 +173,7 @@ class memory_search {
   incumbent& best_;
   work_meter& meter_;
   std::vector<std::int64_t> levels_;
-  std::priority_queue<band, std::vector<band>, std::greater<>> bands_;
+  std::priority_queue<band> bands_;
   double unresolved_ = infinite_time;  // least bound of the bands given up
 };
 
