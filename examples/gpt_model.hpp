@@ -16,11 +16,10 @@ struct gpt_config {
   long batch = 4, sequence = 128;
 };
 
-inline cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, std::string_view name, const gpt_config& c) {
+inline cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, const gpt_config& c) {
   const double per = 1.0 / static_cast<double>(c.width);
-  const std::string label(name);
-  const cfp::tensor weight = net.weight(label + ".weight", {{"embedding", c.width}}, {1.0});
-  const cfp::tensor shift = net.weight(label + ".bias", {{"embedding", c.width}}, {0.0});
+  const cfp::tensor weight = net.weight("weight", {{"embedding", c.width}}, {1.0});
+  const cfp::tensor shift = net.weight("bias", {{"embedding", c.width}}, {0.0});
   const cfp::tensor sum = cfp::norm_sum(x), square = cfp::norm_square(x, sum, per);
   return cfp::layer_norm(x, sum, square, weight, shift, per, c.epsilon);
 }
@@ -50,19 +49,26 @@ inline cfp::graph gpt(const gpt_config& c) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
   const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(c.layers));
   for (long l = 0; l < c.layers; ++l) {
-    net.scope("h." + std::to_string(l));
-    const cfp::tensor normed = gpt_norm(net, x, "ln_1", c);
-    const cfp::tensor fused = gpt_linear(net, normed, "attn.c_attn", embedding, {"qkv", 3 * c.width}, 0.02);
+    const std::string layer = "h." + std::to_string(l);
+    net.scope(layer + ".ln_1");
+    const cfp::tensor normed = gpt_norm(net, x, c);
+    net.scope(layer + ".attn");
+    const cfp::tensor fused = gpt_linear(net, normed, "c_attn", embedding, {"qkv", 3 * c.width}, 0.02);
     const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
     const cfp::tensor score = cfp::scores(q, k);
     const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
     const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::causal_softmax(score, max, sum, scale), v));
-    x = cfp::add(x, gpt_linear(net, heads, "attn.c_proj", {"heads", c.width}, embedding, residual));
-    const cfp::tensor up = gpt_linear(net, gpt_norm(net, x, "ln_2", c), "mlp.c_fc", embedding, {"hidden", 4 * c.width}, 0.02);
-    x = cfp::add(x, gpt_linear(net, cfp::gelu(up), "mlp.c_proj", {"hidden", 4 * c.width}, embedding, residual));
+    x = cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
+    net.scope(layer + ".ln_2");
+    const cfp::tensor middle = gpt_norm(net, x, c);
+    net.scope(layer + ".mlp");
+    const cfp::tensor up = gpt_linear(net, middle, "c_fc", embedding, {"hidden", 4 * c.width}, 0.02);
+    x = cfp::add(x, gpt_linear(net, cfp::gelu(up), "c_proj", {"hidden", 4 * c.width}, embedding, residual));
   }
+  net.scope("ln_f");
+  const cfp::tensor last = gpt_norm(net, x, c);
   net.scope("");
-  const cfp::tensor logits = cfp::unembed(gpt_norm(net, x, "ln_f", c), wte);
+  const cfp::tensor logits = cfp::unembed(last, wte);
   const cfp::tensor max = cfp::logits_max(logits), sum = cfp::logits_sum(logits, max);
   const double rows = static_cast<double>(c.batch * c.sequence);
   net.recorded.loss = cfp::cross_entropy(logits, targets, max, sum, 1.0 / rows).id;

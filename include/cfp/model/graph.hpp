@@ -25,6 +25,7 @@ struct filling {
   double constant = 0;
   double deviation = 0;  ///< of a normal distribution around the constant; counter-based, so independent of the mesh
   long bound = 0;        ///< for indices: values are in [0, bound)
+  bool periodic = false; ///< repeats 4096 random numbers: quick to make, where only their being random matters
 };
 
 struct value {

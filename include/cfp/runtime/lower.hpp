@@ -23,10 +23,11 @@ struct lowerer {
   const mesh_shape& mesh;
   const sharding& plan;
   long real_bytes;
+  bool forms_given;  // tensors from outside are there in every form that is needed
   program out{};
   std::vector<std::vector<int>> held{};  // buffers of each value
   std::vector<int> update_of{};          // per value: the update that overwrites it, or -1
-  std::vector<bool> materialised{};
+  std::vector<bool> materialised{}, from_outside{};
 
   constexpr long width(const value& v) const { return v.type == element::index ? 4 : real_bytes; }
 
@@ -87,8 +88,10 @@ struct lowerer {
   // Buffer of value v in partition p, converting if it must.
   constexpr int get(int v, const partition& p) {
     auto& have = held[static_cast<std::size_t>(v)];
-    const bool outside = g[v].role == value_role::input || g[v].role == value_role::constant;
+    const bool outside = g[v].role == value_role::input || g[v].role == value_role::constant ||
+                         (forms_given && from_outside[static_cast<std::size_t>(v)]);
     if (have.empty() || outside) {
+      from_outside[static_cast<std::size_t>(v)] = true;
       for (int b : have)
         if (out[b].held == p) return b;
       partition at = p;
@@ -97,7 +100,7 @@ struct lowerer {
       keep(v, allocate(v, at, true));
     }
     const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
-    if (!wanted.empty() && !materialised[static_cast<std::size_t>(v)]) {
+    if (!outside && !wanted.empty() && !materialised[static_cast<std::size_t>(v)]) {
       materialised[static_cast<std::size_t>(v)] = true;
       for (const partition& m : wanted) nearest(v, m);
     }
@@ -154,10 +157,11 @@ struct lowerer {
 }  // namespace detail
 
 /// Lowers the given operations (ascending). What they need from outside is given in the partition its own update
-/// holds it in, else as first needed. `real_bytes` is the size of a number.
+/// holds it in, else as first needed (in every form needed, if `forms_given`). `real_bytes` is the size of a number.
 constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& plan, const std::vector<int>& operations,
-                        long real_bytes) {
-  detail::lowerer l{g, mesh, plan, real_bytes};
+                        long real_bytes, bool forms_given = false) {
+  detail::lowerer l{g, mesh, plan, real_bytes, forms_given};
+  l.from_outside.assign(g.values.size(), false);
   l.out.mesh = mesh;
   l.held.resize(g.values.size());
   l.update_of.assign(g.values.size(), -1);

@@ -51,6 +51,7 @@ class memory_search {
     double bound;  // on time
     double price;  // a guess
     std::size_t low, high;  // first and last level
+    int visits = 0;
 
     bool operator<(const band& other) const {  // the queue takes the greatest: the least bound
       return bound != other.bound ? bound > other.bound : low > other.low;
@@ -67,39 +68,45 @@ class memory_search {
   }
 
   void look_at(const band& present) {
-    const auto [parent_bound, price, low, high] = present;
-    double bound = parent_bound;
-    const std::int64_t floor = levels_[low];
-    const problem narrowed = narrow(floor, levels_[high]);
+    const std::int64_t floor = levels_[present.low];
+    const problem narrowed = narrow(floor, levels_[present.high]);
     const auto least = least_sum(memory_form(narrowed), options_, meter_);
     if (!least || least->sum > limit_ - floor) return;
     elimination e(narrowed, options_.max_entries / 4, meter_.left() / 8);
     const plan_sums start = sums(narrowed, least->plan);
     if (start.time == infinite_time || start.memory > limit_ - floor) {  // only if tables were split
       meter_.spend(e.work());
-      unresolved_ = std::min(unresolved_, std::max(bound, e.run(0)));
-      return;
+      return give_up({std::max(present.bound, e.run(0)), 0, present.low, present.high});
     }
     const std::int64_t capacity = limit_ - floor - narrowed.base_memory;
-    const priced_bound priced = find_memory_price(narrowed, e, {capacity, goal(0), price}, least->plan, meter_);
+    const priced_bound priced = find_memory_price(narrowed, e, {capacity, goal(0), present.price}, least->plan, meter_);
     const double all_memory = priced.price * static_cast<double>(capacity);
-    bound = std::max(bound, priced.bound - rounding(priced.bound, all_memory));
+    band now = present;
+    now.price = priced.price;
+    now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, all_memory));
 
     const bool fits = best_.offer(narrowed, priced.within);
     plan_indices improved = priced.within;
     local_search(narrowed).improve(improved, limit_);
     best_.offer(narrowed, improved);
-    if ((fits && priced.settled) || bound >= goal(all_memory)) return;
-    if (!fits) {  // so its largest transient is above the floor: divide between the two
-      const std::int64_t middle = floor + (sums(narrowed, priced.within).transient - floor + 1) / 2;
-      const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
-      bands_.push({bound, priced.price, low, static_cast<std::size_t>(above) - 1});
-      bands_.push({bound, priced.price, static_cast<std::size_t>(above), high});
+    if ((fits && priced.settled) || now.bound >= goal(all_memory)) return;
+    if (!fits) {  // so its largest transient is above the floor, and the band can be divided
+      divide(now, sums(narrowed, priced.within).transient);
     } else if (e.exact()) {
-      search(narrowed, e, priced.price, floor, bound);
+      search(narrowed, e, now);
     } else {
-      unresolved_ = std::min(unresolved_, bound);
+      give_up(now);
     }
+  }
+
+  void give_up(const band& b) { unresolved_ = std::min(unresolved_, b.bound); }
+
+  /// Halfway between the band's floor and a level of it above the floor.
+  void divide(const band& b, std::int64_t level) {
+    const std::int64_t middle = levels_[b.low] + (level - levels_[b.low] + 1) / 2;
+    const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
+    bands_.push({b.bound, b.price, b.low, static_cast<std::size_t>(above) - 1});
+    bands_.push({b.bound, b.price, static_cast<std::size_t>(above), b.high});
   }
 
   /// The choices of a band that can be part of a plan within the limit.
@@ -116,39 +123,44 @@ class memory_search {
     return without_dominated(keep_only(banded, keep), true);
   }
 
-  /// The fastest plan of a band, or what can be proven about it. `e` was run at `price`.
-  void search(const problem& wide, elimination& wide_e, double price, std::int64_t floor, double bound) {
-    const auto goal_here = [&] { return goal(price * static_cast<double>(limit_ - floor - wide.base_memory)); };
-    const problem p = without_hopeless(wide, wide_e, price, goal_here());
+  /// Finds the fastest plan of a band, or raises its bound and puts it back. `wide_e` was run at its price.
+  void search(const problem& wide, elimination& wide_e, band now) {
+    const std::int64_t floor = levels_[now.low];
+    const double all_memory = now.price * static_cast<double>(limit_ - floor - wide.base_memory);
+    const problem p = without_hopeless(wide, wide_e, now.price, goal(all_memory));
     if (p.dead) return;
     elimination e(p, options_.max_entries / 4, infinite_time);
-    if (!e.exact()) {
-      unresolved_ = std::min(unresolved_, bound);
-      return;
-    }
+    if (!e.exact()) return give_up(now);
     meter_.spend(4 * e.work());
-    e.run(price);
+    e.run(now.price);
     e.run_through();
-    const std::int64_t capacity = limit_ - p.base_memory;
-    pareto_search labels(p, e, price, capacity, floor, options_.max_entries / 8, meter_);
+    pareto_search labels(p, e, now.price, limit_ - p.base_memory, floor, options_.max_entries / 8, meter_);
 
     // First with small sets, for a good plan. Then only below targets that rise from the bound: what a target
     // cuts off is slower than it, so either the fastest plan is found or the target is the new bound.
-    const pareto_outcome quick = labels.run(goal_here(), quick_labels);
-    if (!quick.plan.empty()) best_.offer(p, quick.plan);
-    if (quick.complete && quick.open >= goal_here()) return;
-    const double first_bound = bound;
-    for (const double fraction : {0.0625, 0.25, 1.0}) {
-      const double goal_now = goal_here();
-      if (bound >= goal_now) return;
-      const double target = std::max(bound, first_bound + fraction * (goal_now - first_bound));
-      const pareto_outcome outcome = labels.run(target, std::numeric_limits<std::size_t>::max());
-      if (!outcome.complete) break;
+    const auto quickly = [&](std::size_t max_labels) {
+      const pareto_outcome outcome = labels.run(goal(all_memory), max_labels, infinite_time);
       if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
-      bound = target;
-      if (fraction == 1.0) return;
+      return outcome.complete && outcome.open >= goal(all_memory);
+    };
+    if (quickly(8)) return;
+    const bool divisible = now.low < now.high;
+    const double first_bound = now.bound;
+    for (const double fraction : {0.0625, 0.25, 1.0}) {
+      const double target = std::max(now.bound, first_bound + fraction * (goal(all_memory) - first_bound));
+      const double max_work = divisible ? divisible_work + 100 * e.work() : infinite_time;
+      const pareto_outcome outcome = labels.run(target, std::numeric_limits<std::size_t>::max(), max_work);
+      if (!outcome.complete) {
+        if (divisible && !meter_.over()) return divide(now, levels_[now.high]);
+        if (!quickly(100)) give_up(now);
+        return;
+      }
+      if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
+      now.bound = target;
+      if (now.bound >= goal(all_memory)) return;
+      const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
+      if (fraction == 0.25 && others_first && ++now.visits <= max_visits) return bands_.push(now);
     }
-    if (bound < goal_here()) unresolved_ = std::min(unresolved_, bound);
   }
 
   /// `p` without the choices through which no plan within the limit is faster than `goal`.
@@ -165,7 +177,8 @@ class memory_search {
     return without_dominated(keep_only(p, keep), true);
   }
 
-  static constexpr std::size_t quick_labels = 8;
+  static constexpr double divisible_work = 3e7;  // steps after which a band is divided rather than searched on
+  static constexpr int max_visits = 3;           // so often a band is put back because others look better
 
   const problem& p_;
   std::int64_t limit_;

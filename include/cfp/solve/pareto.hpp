@@ -69,7 +69,9 @@ class pareto_search {
         max_in_all_(std::min(max_labels_in_all, 4e9)), meter_(meter) {}
 
   /// The fastest plan below `target`, exactly if there was nothing to cut off: at most `max_labels` stay in a set.
-  pareto_outcome run(double target, std::size_t max_labels) {
+  /// Stops, incomplete, after `max_work` steps.
+  pareto_outcome run(double target, std::size_t max_labels, double max_work) {
+    stop_at_ = meter_.left() - max_work;
     ceiling_ = target + price_ * static_cast<double>(capacity_);
     max_labels_ = max_labels;
     open_ = infinite_time;
@@ -126,7 +128,7 @@ class pareto_search {
       }
       for (std::size_t x = 0; x < step.width; ++x) settle(place + x, buckets_[x]);
       meter_.spend(static_cast<double>(step.width * p_.nodes[step.node].size()));
-      if (meter_.over() || static_cast<double>(pool_.size() + traces_.size()) > max_in_all_) return false;
+      if (meter_.over() || meter_.left() < stop_at_ || static_cast<double>(pool_.size() + traces_.size()) > max_in_all_) return false;
     }
     return true;
   }
@@ -254,6 +256,7 @@ class pareto_search {
   double max_in_all_;
   work_meter& meter_;
   double ceiling_ = 0;
+  double stop_at_ = 0;
   std::size_t max_labels_ = 0;
   double open_ = infinite_time;
   std::vector<label> pool_;        // all labels, set after set

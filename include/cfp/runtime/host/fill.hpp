@@ -7,7 +7,9 @@
 #include <Random123/boxmuller.hpp>
 #include <Random123/philox.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace cfp::host {
 
@@ -58,11 +60,19 @@ void fill_numbers(T* out, const value& v, const partition& held, const mesh_shap
                   std::uint64_t seed) {
   const std::uint64_t id = name_hash(v.label.view());
   const T base = static_cast<T>(v.fill.constant), deviation = static_cast<T>(v.fill.deviation);
+  if (v.fill.deviation == 0) {
+    std::fill_n(out, elements(local_shape(held, v.shape, mesh)), base);
+    return;
+  }
+  if (v.fill.periodic) {
+    std::vector<T> period(4096);
+    for (std::size_t i = 0; i < period.size(); ++i)
+      period[i] = base + deviation * static_cast<T>(r123::boxmuller(random_words(seed, id, i).v[0], random_words(seed, id, i).v[1]).x);
+    each_element(v.shape, held, mesh, device,
+                 [&](long i, long global) { out[i] = period[static_cast<std::size_t>(global) & 4095]; });
+    return;
+  }
   each_element(v.shape, held, mesh, device, [&](long i, long global) {
-    if (v.fill.deviation == 0) {
-      out[i] = base;
-      return;
-    }
     const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
     out[i] = base + deviation * static_cast<T>(r123::boxmuller(w.v[0], w.v[1]).x);
   });

@@ -1,0 +1,67 @@
+// Measuring: a program is run for real on all ranks, with random inputs, until its time is known.
+#pragma once
+
+#include <cfp/profile/table.hpp>
+#include <cfp/runtime/host/executor.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cfp {
+
+struct measure_options {
+  int least = 3, most = 15;      ///< repeats
+  double seconds = 0.15;         ///< per program, after which `least` repeats are enough
+  double stable = 0.02;          ///< stop when the quartiles are this close to the median, relatively
+};
+
+inline double median(std::vector<double> x) {
+  if (x.empty()) return 0;
+  std::sort(x.begin(), x.end());
+  const std::size_t n = x.size();
+  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+inline measurement summarise(const std::vector<double>& ms) {
+  std::vector<double> x = ms;
+  std::sort(x.begin(), x.end());
+  return {median(x), (x[x.size() * 3 / 4] - x[x.size() / 4]) / 2, static_cast<int>(x.size())};
+}
+
+/// The same graph with every tensor filled with random numbers, for programs that get their inputs from nowhere.
+inline graph with_random_inputs(graph g) {
+  for (value& v : g.values)
+    if (v.type == element::real && v.role != value_role::state) v.fill = {0.0, v.role == value_role::weight ? 0.02 : 1.0, 0, true};
+  return g;
+}
+
+/// Time of one run of a planned program: per repeat the slowest rank, over repeats the median.
+inline measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<float>& k,
+                           const measure_options& options = {}) {
+  std::vector<double> times;
+  std::vector<double> of_rank(static_cast<std::size_t>(pool.size()));
+  pool.run([&](rank_context& rank) {
+    using clock = std::chrono::steady_clock;
+    host::executor<float> run(p, g, k, rank, 7);
+    const auto begin = clock::now();
+    for (int repeat = -1; repeat < options.most; ++repeat) {
+      rank.world.barrier();
+      const auto start = clock::now();
+      run.run(repeat + 2);
+      of_rank[static_cast<std::size_t>(rank.rank)] = std::chrono::duration<double, std::milli>(clock::now() - start).count();
+      rank.world.barrier();
+      std::int32_t enough = 0;
+      if (rank.rank == 0 && repeat >= 0) {
+        times.push_back(*std::max_element(of_rank.begin(), of_rank.end()));
+        const measurement m = summarise(times);
+        const bool late = std::chrono::duration<double>(clock::now() - begin).count() > options.seconds;
+        enough = m.repeats >= options.least && (late || m.spread < options.stable * m.median);
+      }
+      rank.world.broadcast(&enough, 1, 0);
+      if (enough) break;
+    }
+  });
+  return summarise(times);
+}
+
+}  // namespace cfp

@@ -1,0 +1,95 @@
+// The profile table: measured times by name, as a readable JSON file that later runs reuse and extend.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace cfp {
+
+/// One measured figure, milliseconds.
+struct measurement {
+  double median = 0;
+  double spread = 0;  ///< half the distance between the quartiles
+  int repeats = 0;
+};
+
+/// What a table was measured on; a table of anything else is not used.
+struct profile_origin {
+  std::string machine;  ///< processor and number of hardware threads
+  std::string model;    ///< name and sizes
+  std::string mesh;
+  friend bool operator==(const profile_origin&, const profile_origin&) = default;
+};
+
+/// Processor name and hardware threads of this machine.
+inline std::string this_machine() {
+  std::string cpu = "unknown processor";
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) {
+      cpu = line.substr(line.find(':') + 2);
+      break;
+    }
+  return cpu.append(", ").append(std::to_string(std::thread::hardware_concurrency())).append(" threads");
+}
+
+class profile_table {
+ public:
+  profile_origin origin;
+  std::map<std::string, measurement> entries;
+
+  /// Reads a table. Returns why it cannot be used, or nothing.
+  std::string load(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) return "it cannot be read";
+    try {
+      const nlohmann::json j = nlohmann::json::parse(file);
+      const auto differs = [&](const char* what, const std::string& mine) -> std::string {
+        const std::string theirs = j.at(what);
+        return theirs == mine ? std::string() : std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine).append("'");
+      };
+      for (const auto& [what, mine] : {std::pair<const char*, const std::string&>{"machine", origin.machine},
+                                       {"model", origin.model}, {"mesh", origin.mesh}})
+        if (const std::string why = differs(what, mine); !why.empty()) return why;
+      std::map<std::string, measurement> read;
+      for (const auto& [key, e] : j.at("milliseconds").items()) {
+        const measurement m{e.at("median"), e.at("spread"), e.at("repeats")};
+        if (!(m.median >= 0)) return "entry '" + key + "' is no time";
+        read[key] = m;
+      }
+      entries = std::move(read);
+    } catch (const nlohmann::json::exception& e) {
+      return e.what();
+    }
+    return {};
+  }
+
+  /// Writes the table beside `path` and renames it, so that an interrupted write loses nothing.
+  void save(const std::string& path) const {
+    nlohmann::ordered_json j;
+    j["machine"] = origin.machine;
+    j["model"] = origin.model;
+    j["mesh"] = origin.mesh;
+    auto& all = j["milliseconds"] = nlohmann::ordered_json::object();
+    for (const auto& [key, m] : entries) all[key] = {{"median", m.median}, {"spread", m.spread}, {"repeats", m.repeats}};
+    write_file(path, j.dump(1));
+  }
+
+  static void write_file(const std::string& path, const std::string& content) {
+    const std::string beside = path + ".new";
+    {
+      std::ofstream out(beside);
+      out << content << '\n';
+      if (!out.flush()) throw std::runtime_error("cannot write '" + beside + "'");
+    }
+    if (std::rename(beside.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot replace '" + path + "'");
+  }
+};
+
+}  // namespace cfp
