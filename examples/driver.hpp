@@ -1,0 +1,203 @@
+// What the example programs share: running plans on CPU ranks, comparing them step by step, and verifying one against
+// a single rank.
+#pragma once
+
+#include <cfp/plan/named.hpp>
+
+#include <malloc.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <random>
+
+namespace driver {
+
+/// Bytes this thread holds through operator new, and the most it ever held. Fed by `counting_new.hpp`.
+inline thread_local long bytes_now = 0, bytes_peak = 0;
+
+/// The data of one step: whole tensors of indices.
+struct batch {
+  std::vector<std::int32_t> tokens, targets, positions;
+};
+
+/// Batches cut from a text: every step takes other places, the same for every mesh.
+class byte_text {
+ public:
+  byte_text(std::string text, long rows, long length, std::uint64_t seed)
+      : text_(std::move(text)), rows_(rows), length_(length), seed_(seed) {}
+
+  batch at(long step) const {
+    batch b;
+    for (long r = 0; r < rows_; ++r) {
+      const auto w = cfp::host::random_words(seed_, 0, static_cast<std::uint64_t>(step * rows_ + r));
+      const std::size_t from = w.v[0] % (text_.size() - static_cast<std::size_t>(length_));
+      for (long i = 0; i < length_; ++i) {
+        b.tokens.push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(i)]));
+        b.targets.push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(i) + 1]));
+      }
+    }
+    for (long i = 0; i < length_; ++i) b.positions.push_back(static_cast<std::int32_t>(i));
+    return b;
+  }
+
+ private:
+  std::string text_;
+  long rows_, length_;
+  std::uint64_t seed_;
+};
+
+template <class T>
+void give(cfp::host::executor<T>& run, const cfp::graph& g, const batch& b) {
+  run.set_input(g.find("tokens"), b.tokens);
+  run.set_input(g.find("targets"), b.targets);
+  run.set_input(g.find("positions"), b.positions);
+}
+
+inline std::vector<int> sizes(const cfp::mesh_shape& mesh) {
+  std::vector<int> out;
+  for (const cfp::mesh_axis& a : mesh.axes) out.push_back(a.size);
+  return out;
+}
+
+/// What a run of some steps leaves.
+template <class T>
+struct trained {
+  std::vector<double> loss;
+  std::vector<std::vector<T>> before, after;  ///< per weight (ids in `weights`), whole tensors
+  std::vector<int> weights;
+};
+
+template <class T>
+trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::kernels<T>& k, const byte_text& text,
+                 long steps, std::uint64_t seed) {
+  trained<T> out;
+  for (int v = 0; v < g.value_count(); ++v)
+    if (g[v].role == cfp::value_role::weight && g[v].producer < 0) out.weights.push_back(v);
+  for (int v : out.weights) {
+    out.before.emplace_back(static_cast<std::size_t>(cfp::elements(g[v].shape)));
+    out.after.emplace_back(static_cast<std::size_t>(cfp::elements(g[v].shape)));
+  }
+  cfp::rank_pool pool(sizes(p.mesh));
+  pool.run([&](cfp::rank_context& rank) {
+    cfp::host::executor<T> run(p, g, k, rank, seed);
+    for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.before[w]);
+    for (long s = 1; s <= steps; ++s) {
+      give(run, g, text.at(s));
+      run.run(s);
+      if (rank.rank == 0) out.loss.push_back(run.loss());
+    }
+    for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.after[w]);
+  });
+  return out;
+}
+
+/// How far two trainings are apart.
+struct difference {
+  double loss = 0;        ///< largest relative difference of a step's loss
+  double parameters = 0;  ///< largest |difference| / |change by training| over tensors
+  std::string worst;      ///< the tensor it is of
+  std::vector<std::string> left_out;  ///< tensors (or pieces) whose true gradient is zero
+};
+
+/// Key biases do not change the loss: their gradient is rounding noise, which Adam turns into full steps.
+template <class T>
+difference compare(const trained<T>& a, const trained<T>& b, const cfp::graph& g) {
+  difference d;
+  for (std::size_t s = 0; s < a.loss.size(); ++s)
+    d.loss = std::max(d.loss, std::abs(a.loss[s] - b.loss[s]) / std::abs(a.loss[s]));
+  for (std::size_t w = 0; w < a.weights.size(); ++w) {
+    const std::string label(g[a.weights[w]].label.view());
+    const std::size_t n = a.after[w].size();
+    const bool has_keys = label.ends_with("c_attn.bias");
+    if (has_keys) d.left_out.push_back(label + " (keys)");
+    double apart = 0, moved = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (has_keys && i / (n / 3) == 1) continue;
+      const double x = static_cast<double>(a.after[w][i]), y = static_cast<double>(b.after[w][i]);
+      const double z = static_cast<double>(a.before[w][i]);
+      apart += (x - y) * (x - y);
+      moved += (x - z) * (x - z);
+    }
+    const double ratio = moved > 0 ? std::sqrt(apart / moved) : (apart > 0 ? 1.0 : 0.0);
+    if (!(ratio <= d.parameters)) d.parameters = ratio, d.worst = label;
+  }
+  return d;
+}
+
+/// What running a plan showed.
+struct observed {
+  std::vector<double> ms;      ///< per step, slowest rank
+  long peak_bytes = 0;         ///< most any rank held
+  cfp::collective_count sent;  ///< counted in the communicators, per step, by rank 0
+  double outside = 0;          ///< share of a step outside kernels and conversions
+};
+
+/// Runs all plans in turn, step by step, `steps` of each after a warm-up.
+inline std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp::graph& g,
+                                  const cfp::mesh_shape& mesh, const cfp::host::kernels<float>& k,
+                                  const byte_text& text, int steps, std::uint64_t seed,
+                                  const std::function<void(int, int)>& tell) {
+  std::vector<observed> out(plans.size());
+  std::vector<double> of_rank(static_cast<std::size_t>(mesh.devices()));
+  std::vector<std::vector<long>> peaks(plans.size(), std::vector<long>(of_rank.size()));
+  cfp::rank_pool pool(sizes(mesh));
+  pool.run([&](cfp::rank_context& rank) {
+    std::vector<std::unique_ptr<cfp::host::executor<float>>> runs;
+    const auto me = static_cast<std::size_t>(rank.rank);
+    for (std::size_t p = 0; p < plans.size(); ++p) {
+      const long base = bytes_now;
+      bytes_peak = base;
+      runs.push_back(std::make_unique<cfp::host::executor<float>>(plans[p]->code, g, k, rank, seed));
+      give(*runs.back(), g, text.at(1));
+      runs.back()->run(1);
+      peaks[p][me] = bytes_peak - base;
+    }
+    for (auto& r : runs) r->spent = {};
+    for (int s = 0; s < steps; ++s) {
+      for (std::size_t turn = 0; turn < plans.size(); ++turn) {
+        const std::size_t p = (turn + static_cast<std::size_t>(s)) % plans.size();  // no plan always follows the same one
+        give(*runs[p], g, text.at(s + 2));
+        if (s == 0)
+          for (auto& axis : rank.axes) axis.reset_counted();
+        rank.world.barrier();
+        const auto start = std::chrono::steady_clock::now();
+        runs[p]->run(s + 2);
+        of_rank[me] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        if (s == 0 && rank.rank == 0)
+          for (auto& axis : rank.axes)
+            for (std::size_t c = 0; c < 5; ++c) {
+              out[p].sent.calls[c] += axis.counted().calls[c];
+              out[p].sent.bytes[c] += axis.counted().bytes[c];
+            }
+        rank.world.barrier();
+        if (rank.rank == 0) out[p].ms.push_back(*std::max_element(of_rank.begin(), of_rank.end()));
+      }
+      if (rank.rank == 0 && tell) tell(s + 1, steps);
+    }
+    if (rank.rank == 0)
+      for (std::size_t p = 0; p < plans.size(); ++p) {
+        const auto& t = runs[p]->spent;
+        out[p].outside = 1 - (t.kernels + t.conversions) / t.total;
+      }
+  });
+  for (std::size_t p = 0; p < plans.size(); ++p) out[p].peak_bytes = *std::max_element(peaks[p].begin(), peaks[p].end());
+  return out;
+}
+
+/// Median of the paired ratios a/b and its 95% bootstrap interval.
+inline std::array<double, 3> paired_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratio;
+  for (std::size_t i = 0; i < a.size(); ++i) ratio.push_back(a[i] / b[i]);
+  std::mt19937 random(1);
+  std::vector<double> medians;
+  for (int r = 0; r < 2000; ++r) {
+    std::vector<double> sample;
+    for (std::size_t i = 0; i < ratio.size(); ++i) sample.push_back(ratio[random() % ratio.size()]);
+    medians.push_back(cfp::median(sample));
+  }
+  std::sort(medians.begin(), medians.end());
+  return {cfp::median(ratio), medians[50], medians[1949]};
+}
+
+}  // namespace driver

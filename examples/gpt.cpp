@@ -1,0 +1,366 @@
+// Plans a GPT for CPU ranks, trains a few steps under the plan, verifies it against one rank, and compares it with the
+// plans people use. `gpt --help` lists the options.
+#include "counting_new.hpp"
+#include "gpt_config.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <unistd.h>
+
+using namespace cfp;
+
+namespace {
+
+struct options {
+  std::string model = "gpt2", mesh = "data=2", text, profile, save_plan, use_plan, summary;
+  long layers = 0, batch = 4, sequence = 64, steps = 10, memory = 0, vocabulary = 0;
+  int compare = 20;
+  std::uint64_t seed = 1;
+};
+
+mesh_shape read_mesh(const std::string& text) {
+  const auto fail = [&](const std::string& why) { return bad_input("--mesh " + text + ": " + why); };
+  mesh_shape mesh;
+  std::stringstream in(text);
+  for (std::string item; std::getline(in, item, ',');) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) throw fail("write axes as name=size, for example data=2,model=2");
+    const std::string label = item.substr(0, equals), size = item.substr(equals + 1);
+    if (label.size() > 23) throw fail("an axis name has at most 23 characters");
+    if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos || size.size() > 3 || std::stoi(size) < 1)
+      throw fail("the size of axis '" + label + "' must be a number from 1 to 999, is '" + size + "'");
+    if (mesh.find(label) >= 0) throw fail("axis '" + label + "' stands twice");
+    if (mesh.rank() == max_axes) throw fail("a mesh has at most 4 axes");
+    mesh.axes.push({name(label), std::stoi(size)});
+  }
+  if (mesh.rank() == 0) throw fail("no axis");
+  if (mesh.devices() > 64) throw fail(std::to_string(mesh.devices()) + " ranks, at most 64 run as threads");
+  return mesh;
+}
+
+std::string read_text(const std::string& path, long need) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw bad_input("--text " + path + ": cannot be read");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (static_cast<long>(text.size()) < need)
+    throw bad_input("--text " + path + ": has " + std::to_string(text.size()) + " bytes, a sequence needs " + std::to_string(need));
+  return text;
+}
+
+/// One line on a terminal, nothing elsewhere.
+class progress_line {
+ public:
+  void show(const std::string& what, double share) {
+    if (!terminal_) return;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    std::fprintf(stderr, "\r\033[K%3.0f%% %s", 100 * share, what.c_str());
+    if (share > 0.02) std::fprintf(stderr, ", about %.0f s left", seconds / share - seconds);
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (terminal_) std::fprintf(stderr, "\r\033[K");
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  bool terminal_ = isatty(2) != 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+double log10_per_operator(const graph& g, const mesh_shape& mesh) {
+  double log = 0;
+  for (const operation& o : g.operations) {
+    if (o.when != phase::forward) continue;
+    int choices = 1;
+    for (const factor& f : o.r.factors) choices += !f.whole;
+    log += mesh.rank() * std::log10(static_cast<double>(choices));
+  }
+  return log;
+}
+
+void print_plan(const plan& p, const decision_graph& d, const cost_graph& costs) {
+  std::printf("\n%-36s %-44s %9s\n", "decision", "choice", "ms");
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const auto c = static_cast<std::size_t>(p.choices[n]);
+    const double ms = costs.nodes.empty() ? 0 : costs.nodes[n].time[c];
+    if (d.nodes[n].kind == decision::strategy_of_part)
+      std::printf("%-36s %-44s %9.2f\n", d.nodes[n].label.c_str(), d.nodes[n].names[c].c_str(), ms);
+  }
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    if (d.nodes[n].kind != decision::strategy_of_part)
+      std::printf("%-36s %-44s\n", decision_label(d.nodes[n]).c_str(), d.nodes[n].names[static_cast<std::size_t>(p.choices[n])].c_str());
+}
+
+nlohmann::ordered_json count_json(const collective_count& n) {
+  nlohmann::ordered_json j;
+  for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];
+  return j;
+}
+
+long role_bytes(const program& p, const graph& g, value_role role) {
+  long n = 0;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].persistent && p.buffers[b].root == static_cast<int>(b) && g[p.buffers[b].value].role == role)
+      n += p.buffers[b].bytes;
+  return n;
+}
+
+int run(const options& o) {
+  // What can be wrong is checked before anything long begins.
+  const mesh_shape mesh = read_mesh(o.mesh);
+  const std::string source = CFP_SOURCE_DIR;
+  const std::string config = o.model == "gpt2" ? source + "/examples/gpt2.json" : o.model;
+  gpt_config c = read_gpt_config(config);
+  if (o.layers > 0) c.layers = o.layers;
+  c.batch = o.batch;
+  c.sequence = o.sequence;
+  if (c.sequence > c.positions)
+    throw bad_input("--seq " + std::to_string(c.sequence) + " exceeds n_positions " + std::to_string(c.positions) + " of " + config);
+  const long given = c.vocabulary;
+  c.vocabulary = o.vocabulary > 0 ? o.vocabulary : (given + 127) / 128 * 128;
+  if (c.vocabulary < 256) throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(c.vocabulary));
+  const driver::byte_text text(read_text(o.text.empty() ? source + "/LICENSE" : o.text, c.sequence + 2), c.batch, c.sequence, o.seed);
+  const bool oversubscribed = mesh.devices() > static_cast<int>(std::thread::hardware_concurrency());
+
+  const graph g = differentiate(refine(gpt(c)));
+  const block_structure blocks = parallel_blocks(g);
+  const segmentation parts = segments(g, blocks);
+  const decision_graph d = decisions(g, blocks, mesh);
+  int forward = 0;
+  for (const operation& op : g.operations) forward += op.when == phase::forward;
+  std::set<std::string> unique;
+  long strategies = 0;
+  double log_blocks = 0;
+  for (const decision& n : d.nodes)
+    if (n.kind == decision::strategy_of_part) {
+      log_blocks += std::log10(static_cast<double>(n.choices()));
+      if (unique.insert(fingerprint(g, n.operations)).second) strategies += static_cast<long>(n.choices());
+    }
+  const double log_operators = log10_per_operator(g, mesh);
+  std::printf("%s: %ld layers, width %ld, %ld heads, batch %ld, sequence %ld, mesh %s\n", o.model.c_str(), c.layers, c.width,
+              c.heads, c.batch, c.sequence, o.mesh.c_str());
+  if (c.vocabulary != given) std::printf("vocabulary %ld padded to %ld\n", given, c.vocabulary);
+  std::printf("%d operators (%d forward) -> %zu blocks (%d unique) -> %zu segments (%d unique)\n", g.size(), forward,
+              blocks.blocks.size(), parts.unique_blocks, parts.segments.size(), parts.unique);
+  std::printf("search space: 10^%.0f per operator, 10^%.0f per block; %ld strategies to measure\n", log_operators, log_blocks, strategies);
+
+  bool splits = false;  // a mesh that divides nothing leaves every part one strategy
+  for (const decision& n : d.nodes) splits = splits || (n.kind == decision::strategy_of_part && n.choices() > 1);
+  if (!splits && mesh.devices() > 1)
+    throw bad_input("--mesh " + o.mesh + " divides nothing of the model: batch " + std::to_string(c.batch) + ", heads " +
+                    std::to_string(c.heads) + ", width " + std::to_string(c.width) + "; choose axis sizes that divide one of them");
+
+  const host::kernels<float> kernels;
+  const std::string model_id = o.model + " layers=" + std::to_string(c.layers) + " width=" + std::to_string(c.width) +
+                               " heads=" + std::to_string(c.heads) + " vocabulary=" + std::to_string(c.vocabulary) +
+                               " batch=" + std::to_string(c.batch) + " sequence=" + std::to_string(c.sequence);
+  progress_line line;
+  std::vector<plan> plans;  // the found one first
+  cost_graph costs;
+  double profile_seconds = 0, solve_seconds = 0;
+  int profiled = 0;
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto since = [&](auto t) { return std::chrono::duration<double>(now() - t).count(); };
+
+  if (!o.use_plan.empty()) {
+    std::ifstream file(o.use_plan);
+    if (!file) throw bad_input("--plan " + o.use_plan + ": cannot be read");
+    try {
+      const nlohmann::json j = nlohmann::json::parse(file);
+      if (j.at("model") != model_id) throw bad_input("--plan " + o.use_plan + ": is of model '" + std::string(j.at("model")) + "', this is '" + model_id + "'");
+      plans.push_back(realise("found", g, mesh, d, choices_from_json(j, d)));
+      plans[0].predicted_ms = j.at("predicted_ms");
+    } catch (const bad_input&) {
+      throw;
+    } catch (const std::exception& e) {
+      throw bad_input("--plan " + o.use_plan + ": " + e.what());
+    }
+  } else {
+    profile_table table;
+    table.origin = {this_machine(), model_id, o.mesh};
+    if (!o.profile.empty() && std::filesystem::exists(o.profile))
+      if (const std::string why = table.load(o.profile); !why.empty())
+        std::fprintf(stderr, "profile %s ignored: %s\n", o.profile.c_str(), why.c_str());
+    rank_pool pool(driver::sizes(mesh));
+    profiler measure_with(g, mesh, d, kernels, pool, table);
+    const auto start = now();
+    costs = measure_with.build([&](int done, int all, const std::string& what) {
+      line.show("measuring " + what, all ? static_cast<double>(done) / all : 0);
+    });
+    const segment_predictor whole(g, blocks, parts, d);
+    const auto add_plan = [&](const std::string& label, const cost_graph& of) -> bool {
+      const auto begin = now();
+      const solution s = solve(of);
+      solve_seconds += since(begin);
+      if (!s.feasible) return false;
+      plans.push_back(realise(label, g, mesh, d, s.choices));
+      plans.back().additive_ms = s.time;
+      line.show("running segments of plan " + label, 1);
+      plans.back().predicted_ms = whole.predict(plans.back(), measure_with, costs);
+      return true;
+    };
+    if (o.memory > 0) costs.memory_limit = o.memory;
+    // The sum + max bound is from above; should a lowered plan still exceed the limit, the search goes on below it.
+    for (int round = 0;; ++round) {
+      const solution s = solve(costs);
+      if (!s.feasible) {
+        const long least = s.least_memory ? static_cast<long>(*s.least_memory) : 0;
+        throw bad_input("--memory " + std::to_string(o.memory) + ": no plan fits" +
+                        (least > 0 ? "; the least any plan needs is " + std::to_string(least) + " bytes, " +
+                                         std::to_string(least - o.memory) + " more" : std::string()));
+      }
+      plan p = realise("found", g, mesh, d, s.choices);
+      const long over = o.memory > 0 ? predicted_peak(p.code) - o.memory : 0;
+      if (over <= 0) break;
+      if (round == 20) throw bad_input("--memory " + std::to_string(o.memory) + ": no plan fits; the last one tried exceeds it by " + std::to_string(over) + " bytes");
+      costs.memory_limit = *costs.memory_limit - over;
+    }
+    add_plan("found", costs);
+    cost_graph free = costs;
+    free.memory_limit.reset();
+    const std::size_t axes = static_cast<std::size_t>(mesh.rank());
+    std::vector<named_plan> named{{"replicated", std::vector<std::string>(axes, "")}, {"data_parallel", std::vector<std::string>(axes, "batch")}};
+    named.push_back({"column_row", std::vector<std::string>(axes, "heads hidden vocabulary")});
+    if (axes > 1) {
+      named.back().wishes.assign(axes, "batch");
+      named.back().wishes.back() = "heads hidden vocabulary";
+    }
+    for (const named_plan& n : named) add_plan(n.name, fixed(free, follow(n, d, mesh)));
+    // Parts add up only nearly: of the plans whose segments were run whole, the fastest is the one found.
+    for (std::size_t p = 1; p < plans.size(); ++p) {
+      const bool fits = o.memory == 0 || predicted_peak(plans[p].code) <= o.memory;
+      if (!fits || plans[p].predicted_ms >= plans[0].predicted_ms) continue;
+      std::printf("plan %s is predicted faster whole (%.1f ms) than the sum of parts had it; it is taken\n", plans[p].name.c_str(), plans[p].predicted_ms);
+      plan better = plans[p];
+      better.name = "found";
+      plans[0] = better;
+    }
+    profile_seconds = since(start) - solve_seconds;
+    profiled = measure_with.measured;
+    if (!o.profile.empty()) table.save(o.profile);
+    line.clear();
+  }
+  const plan& found = plans[0];
+  std::printf("measured %d programs in %.1f s, solved in %.1f ms\n", profiled, profile_seconds, 1000 * solve_seconds);
+  print_plan(found, d, costs);
+
+  // Verification: the same steps on one rank.
+  mesh_shape one;
+  one.axes.push({"one", 1});
+  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  plan_memory(single);
+  driver::difference apart;
+  driver::trained<float> alone, together;
+  if (o.steps > 0) {
+    line.show("training on one rank", 0);
+    alone = driver::train(single, g, kernels, text, o.steps, o.seed);
+    line.show("training under the plan", 0.5);
+    together = driver::train(found.code, g, kernels, text, o.steps, o.seed);
+    line.clear();
+    apart = driver::compare(alone, together, g);
+    std::printf("\nverified over %ld steps: loss %.4f -> %.4f, largest relative difference %.1e; parameters %.1e (%s)\n", o.steps,
+                alone.loss.front(), alone.loss.back(), apart.loss, apart.parameters, apart.worst.c_str());
+    std::printf("left out, true gradient zero: %zu tensors such as %s\n", apart.left_out.size(), apart.left_out.front().c_str());
+  }
+
+  std::vector<const plan*> racing;
+  for (const plan& p : plans) racing.push_back(&p);
+  std::vector<driver::observed> seen;
+  if (o.compare > 0)
+    seen = driver::race(racing, g, mesh, kernels, text, o.compare, o.seed,
+                        [&](int done, int all) { line.show("comparing plans", static_cast<double>(done) / all); });
+  line.clear();
+  nlohmann::ordered_json summary;
+  summary["model"] = o.model;
+  summary["layers"] = c.layers;
+  summary["batch"] = c.batch;
+  summary["sequence"] = c.sequence;
+  for (const mesh_axis& a : mesh.axes) summary["mesh"][std::string(a.label.view())] = a.size;
+  summary["operators"] = g.size();
+  summary["blocks"] = blocks.blocks.size();
+  summary["segments"] = {{"total", parts.segments.size()}, {"unique", parts.unique}};
+  summary["search"] = {{"exhaustive_log10", log_operators}, {"strategies", strategies}, {"profiled", profiled}};
+  summary["profile_seconds"] = profile_seconds;
+  summary["solve_seconds"] = solve_seconds;
+  summary["plans"] = nlohmann::ordered_json::array();
+  std::printf("\n%-14s %10s %10s %10s %22s %10s %12s\n", "plan", "predicted", "measured", "tokens/s", "time / found's", "peak MiB", "sent MiB");
+  bool counts_agree = true;
+  for (std::size_t p = 0; p < seen.size(); ++p) {
+    const collective_count inferred = count_collectives(plans[p].code, g, sizeof(float));
+    counts_agree = counts_agree && inferred == seen[p].sent;
+    const double ms = median(seen[p].ms);
+    const auto ratio = driver::paired_ratio(seen[p].ms, seen[0].ms);
+    std::printf("%-14s %7.1f ms %7.1f ms %10.0f    %5.3f [%5.3f, %5.3f] %10.1f %12.2f\n", plans[p].name.c_str(), plans[p].predicted_ms, ms,
+                1000.0 * static_cast<double>(c.batch * c.sequence) / ms, ratio[0], ratio[1], ratio[2],
+                static_cast<double>(seen[p].peak_bytes) / 1048576, static_cast<double>(seen[p].sent.total_bytes()) / 1048576);
+    summary["plans"].push_back({{"name", plans[p].name}, {"predicted_ms", plans[p].predicted_ms}, {"measured_ms", ms},
+                                {"predicted_peak_bytes", predicted_peak(plans[p].code)}, {"measured_peak_bytes", seen[p].peak_bytes},
+                                {"ratio_to_found", ratio}, {"collectives", count_json(seen[p].sent)}, {"bytes_per_rank", seen[p].sent.total_bytes()},
+                                {"outside_kernels", seen[p].outside}});
+  }
+  if (oversubscribed) std::printf("oversubscribed: %d ranks on %u threads; these times are no timings\n", mesh.devices(), std::thread::hardware_concurrency());
+  summary["oversubscribed"] = oversubscribed;
+  summary["verification"] = {{"steps", o.steps}, {"loss_single", alone.loss}, {"loss_parallel", together.loss},
+                             {"max_relative_error", apart.loss}, {"parameters_max_relative_error", apart.parameters}};
+  const program_memory kept = memory_of(found.code, g);
+  const long weights = role_bytes(found.code, g, value_role::weight), state = role_bytes(found.code, g, value_role::state);
+  std::printf("memory per rank of the found plan, MiB: weights %.1f, optimizer %.1f, activations kept for backward %.1f, transient (gradients too) %.1f\n",
+              static_cast<double>(weights) / 1048576, static_cast<double>(state) / 1048576,
+              static_cast<double>(kept.kept - weights - state) / 1048576, static_cast<double>(kept.transient) / 1048576);
+  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, model_id).dump(1));
+  if (!o.summary.empty()) profile_table::write_file(o.summary, summary.dump(1));
+  if (!counts_agree) {
+    std::fprintf(stderr, "collectives counted in the communicators differ from those inferred from the rules\n");
+    return 1;
+  }
+  if (o.steps > 0 && !(apart.loss <= 1e-4 && apart.parameters <= 1e-3)) {
+    std::fprintf(stderr, "the plan does not train as one rank does\n");
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  CLI::App app{"Plans a GPT for CPU ranks, verifies the plan against one rank and compares it with the plans people use."};
+  app.add_option("--model", o.model, "gpt2, or a configuration file of that format");
+  app.add_option("--layers", o.layers, "fewer layers than the configuration has")->check(CLI::Range(1l, 10000l));
+  app.add_option("--batch", o.batch, "sequences per step")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
+  app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
+  app.add_option("--steps", o.steps, "training steps to verify")->check(CLI::Range(0l, 100000l))->capture_default_str();
+  app.add_option("--compare", o.compare, "steps of each plan in the comparison")->check(CLI::Range(0, 100000))->capture_default_str();
+  app.add_option("--text", o.text, "file whose bytes are the tokens");
+  app.add_option("--memory", o.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
+  app.add_option("--profile", o.profile, "table of measured times to read and extend");
+  app.add_option("--save-plan", o.save_plan, "write the found plan");
+  app.add_option("--plan", o.use_plan, "run a saved plan, measuring nothing");
+  app.add_option("--summary", o.summary, "write the summary as JSON");
+  app.add_option("--seed", o.seed, "of initial weights and batches")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : 2;
+  }
+  try {
+    return run(o);
+  } catch (const bad_input& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  } catch (const shape_error& e) {
+    std::fprintf(stderr, "%s: %s: factor '%s': %ld against %ld\n", e.where.characters, e.what, e.factor.characters, e.left, e.right);
+    return 2;
+  } catch (const char* e) {
+    std::fprintf(stderr, "%s\n", e);
+    return 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

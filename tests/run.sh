@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, runs every test; sanitizers first, so that the last lines are ctest's summary.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tests/packages.sh
+install_packages
+
+configure() {  # configure FOLDER OPTIONS...
+  local folder=$1
+  shift
+  quietly "$folder/configure.log" cmake -S . -B "$folder" -G Ninja "$@"
+}
+failed=0
+
+echo "building with the address and undefined-behaviour sanitizers"
+configure build/asan -DCMAKE_BUILD_TYPE=Debug -DCFP_SANITIZE=address,undefined -DCFP_NATIVE=OFF
+quietly build/asan/build.log cmake --build build/asan
+ctest --test-dir build/asan -R '^(runtime|example)' --output-on-failure -j1 || failed=1
+
+echo "building with the thread sanitizer"
+configure build/tsan -DCMAKE_BUILD_TYPE=Debug -DCFP_SANITIZE=thread -DCFP_NATIVE=OFF
+quietly build/tsan/build.log cmake --build build/tsan --target runtime_threads runtime_plans
+ctest --test-dir build/tsan -R '^runtime.(threads|plans)$' --output-on-failure -j1 || failed=1
+
+echo "building"
+configure build
+quietly build/build.log cmake --build build
+ctest --test-dir build --output-on-failure -j2 || failed=1
+exit $failed
