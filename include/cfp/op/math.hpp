@@ -1,5 +1,5 @@
 // Elementary functions on numbers and on dual numbers, so that one functor yields its value and its derivative.
-// Unqualified calls in a functor (`exp(x)`) resolve here and never promote float to double.
+// Functors call `cfp::exp(x)` and so on: these never promote float to double.
 #pragma once
 
 #include <cfp/core/config.hpp>

@@ -1,7 +1,7 @@
 // The base of operators. An operator is an object whose type carries its rule and its functor:
 //
 //   inline constexpr struct swiglu_t : cfp::op<swiglu_t, "..., ... -> ..."> {
-//     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { using cfp::exp; return gate / (T(1) + exp(-gate)) * up; }
+//     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { return gate / (T(1) + cfp::exp(-gate)) * up; }
 //   } swiglu;
 //
 // Its gradient operators follow from the functor by dual numbers. Optional static members:

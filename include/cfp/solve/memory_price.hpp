@@ -12,6 +12,7 @@
 
 #include "budget.hpp"
 #include "elimination.hpp"
+#include "incumbent.hpp"
 #include "problem.hpp"
 
 namespace cfp::detail {
@@ -27,13 +28,14 @@ struct price_question {
   std::int64_t capacity;  // bounds the sum of memory, base excluded
   double enough;          // a bound that is high enough to stop
   double guess;           // a price to begin with; 0 for none
+  double slack;           // how far from the best price's bound to stop, as a part of what it is short of `enough`
 };
 
 /// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the capacity
 /// (where both would be equally good), until no better plan turns up; without split tables this ends at the best
-/// price. Leaves `e` run at the price returned.
+/// price. All plans within the capacity are offered to `best`. Leaves `e` run at the price returned.
 inline priced_bound find_memory_price(const problem& p, elimination& e, const price_question& question,
-                                      plan_indices least, work_meter& meter) {
+                                      plan_indices least, incumbent& best, work_meter& meter) {
   struct point {
     double time;
     double memory;
@@ -45,6 +47,7 @@ inline priced_bound find_memory_price(const problem& p, elimination& e, const pr
   const auto point_of = [&](plan_indices plan) {
     const plan_sums cost = sums(p, plan);
     const point where{cost.time, static_cast<double>(cost.memory - p.base_memory)};
+    if (where.memory <= room) best.offer(p, plan);
     if (where.memory <= room && where.time <= fastest) {
       fastest = where.time;
       result.within = std::move(plan);
@@ -79,6 +82,8 @@ inline priced_bound find_memory_price(const problem& p, elimination& e, const pr
     if (!(price > 0) || !(price < infinite_time)) break;
     const point next = ask(price);
     const double on_line = inside.time + price * inside.memory;
+    // No price can raise the bound above the line through both plans, at the capacity.
+    if (on_line - price * room - result.bound < question.slack * (question.enough - result.bound)) break;
     if (!(next.time + price * next.memory < on_line - 1e-12 * std::fabs(on_line))) break;
     (next.memory <= room ? inside : outside) = next;
   }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <queue>
 #include <vector>
 
@@ -36,7 +37,7 @@ class memory_search {
   /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best plan,
   /// unless the budget ran out.
   double run(double bound) {
-    bands_.push({bound, 0, 0, levels_.size() - 1});
+    bands_.push({bound, 0, 0, levels_.size() - 1, nullptr});
     while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
       const band next = bands_.top();
       bands_.pop();
@@ -47,10 +48,14 @@ class memory_search {
   }
 
  private:
+  using choice_bounds = std::vector<std::vector<double>>;  // per node and choice of the cost graph, on time
+
   struct band {
     double bound;  // on time
     double price;  // a guess
-    std::size_t low, high;  // first and last level
+    std::size_t low;   // first and
+    std::size_t high;  // last level
+    std::shared_ptr<const choice_bounds> known;
     int visits = 0;
 
     bool operator<(const band& other) const {  // the queue takes the greatest: the least bound
@@ -67,36 +72,70 @@ class memory_search {
     return time == infinite_time ? time : time - best_.resolution() + rounding(time, priced);
   }
 
-  void look_at(const band& present) {
-    const std::int64_t floor = levels_[present.low];
-    const problem narrowed = narrow(floor, levels_[present.high]);
-    const auto least = least_sum(memory_form(narrowed), options_, meter_);
-    if (!least || least->sum > limit_ - floor) return;
-    elimination e(narrowed, options_.max_entries / 4, meter_.left() / 8);
-    const plan_sums start = sums(narrowed, least->plan);
-    if (start.time == infinite_time || start.memory > limit_ - floor) {  // only if tables were split
-      meter_.spend(e.work());
-      return give_up({std::max(present.bound, e.run(0)), 0, present.low, present.high});
-    }
-    const std::int64_t capacity = limit_ - floor - narrowed.base_memory;
-    const priced_bound priced = find_memory_price(narrowed, e, {capacity, goal(0), present.price}, least->plan, meter_);
-    const double all_memory = priced.price * static_cast<double>(capacity);
-    band now = present;
-    now.price = priced.price;
-    now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, all_memory));
-
-    const bool fits = best_.offer(narrowed, priced.within);
-    plan_indices improved = priced.within;
-    local_search(narrowed).improve(improved, limit_);
-    best_.offer(narrowed, improved);
-    if ((fits && priced.settled) || now.bound >= goal(all_memory)) return;
+  void look_at(band now) {
+    const problem p = narrow(now);
+    if (p.dead) return;
+    elimination e(p, options_.max_entries / 4, meter_.left() / 8);
+    constexpr double roughly = 0.02;
+    const priced_bound priced = find_price(p, e, now, roughly);
+    if (now.bound >= goal(0)) return;
+    if (priced.within.empty()) return give_up(now);
+    improve(p, priced.within);
+    const bool fits = best_.offer(p, priced.within);
+    if (!fits && !now.known) raise_price(p, e, now.price);
+    if (e.exact()) now.known = bounds_through(p, e, now);
     if (!fits) {  // so its largest transient is above the floor, and the band can be divided
-      divide(now, sums(narrowed, priced.within).transient);
+      divide(now, sums(p, priced.within).transient);
     } else if (e.exact()) {
-      search(narrowed, e, now);
+      search(without_hopeless(p, *now.known), now);
     } else {
       give_up(now);
     }
+  }
+
+  /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves `e` run
+  /// at the price. The plan within is empty if none is known, which is only if tables were split.
+  priced_bound find_price(const problem& p, elimination& e, band& now, double slack) {
+    priced_bound priced;
+    const std::int64_t capacity = limit_ - levels_[now.low] - p.base_memory;
+    const auto least = least_sum(memory_form(p), options_, meter_);
+    if (!least || least->sum - p.base_memory > capacity) {
+      now.bound = infinite_time;
+      return priced;
+    }
+    const plan_sums start = sums(p, least->plan);
+    if (start.time == infinite_time || start.memory - p.base_memory > capacity) {
+      meter_.spend(e.work());
+      now.bound = std::max(now.bound, e.run(0));
+      return priced;
+    }
+    priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_);
+    now.price = priced.price;
+    now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, now.price * static_cast<double>(capacity)));
+    if (priced.settled && best_.offer(p, priced.within)) now.bound = infinite_time;
+    return priced;
+  }
+
+  void improve(const problem& p, plan_indices plan) {
+    local_search(p).improve(plan, limit_);
+    best_.offer(p, plan);
+  }
+
+  /// For a first plan that is not slow, largest transient and all. Leaves `e` run at `price`.
+  void raise_price(const problem& p, elimination& e, double price) {
+    constexpr int max_raises = 12;
+    double raised = price;
+    for (int i = 0; i < max_raises; ++i) {
+      raised *= 1.5;
+      meter_.spend(e.work());
+      e.run(raised);
+      const plan_indices plan = e.plan();
+      if (!best_.offer(p, plan)) continue;
+      improve(p, plan);
+      break;
+    }
+    meter_.spend(e.work());
+    e.run(price);
   }
 
   void give_up(const band& b) { unresolved_ = std::min(unresolved_, b.bound); }
@@ -105,13 +144,13 @@ class memory_search {
   void divide(const band& b, std::int64_t level) {
     const std::int64_t middle = levels_[b.low] + (level - levels_[b.low] + 1) / 2;
     const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
-    bands_.push({b.bound, b.price, b.low, static_cast<std::size_t>(above) - 1});
-    bands_.push({b.bound, b.price, static_cast<std::size_t>(above), b.high});
+    bands_.push({b.bound, b.price, b.low, static_cast<std::size_t>(above) - 1, b.known});
+    bands_.push({b.bound, b.price, static_cast<std::size_t>(above), b.high, b.known});
   }
 
-  /// The choices of a band that can be part of a plan within the limit.
-  [[nodiscard]] problem narrow(std::int64_t floor, std::int64_t most) const {
-    problem banded = with_transients_in(p_, floor, most);
+  /// The choices of a band that can be part of a plan within the limit and faster than the best.
+  [[nodiscard]] problem narrow(const band& b) const {
+    problem banded = with_transients_in(p_, levels_[b.low], levels_[b.high]);
     if (banded.dead) return banded;
     choice_mask keep = keep_all(banded);
     for (std::size_t n = 0; n < banded.nodes.size(); ++n) {
@@ -120,19 +159,49 @@ class memory_search {
         keep[n][c] = node.memory[c] + node.transient[c] + banded.base_memory <= limit_;
       }
     }
-    return without_dominated(keep_only(banded, keep), true);
+    problem within = keep_only(banded, keep);
+    return b.known ? without_hopeless(within, *b.known) : without_dominated(within, true);
   }
 
-  /// Finds the fastest plan of a band, or raises its bound and puts it back. `wide_e` was run at its price.
-  void search(const problem& wide, elimination& wide_e, band now) {
-    const std::int64_t floor = levels_[now.low];
-    const double all_memory = now.price * static_cast<double>(limit_ - floor - wide.base_memory);
-    const problem p = without_hopeless(wide, wide_e, now.price, goal(all_memory));
+  [[nodiscard]] problem without_hopeless(const problem& p, const choice_bounds& known) const {
+    choice_mask keep = keep_all(p);
+    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+      for (std::size_t c = 0; c < p.nodes[n].size(); ++c) {
+        keep[n][c] = known[n][static_cast<std::size_t>(p.nodes[n].original[c])] < goal(0);
+      }
+    }
+    return without_dominated(keep_only(p, keep), true);
+  }
+
+  /// What plans through each choice take at least, in a band whose `p` was run at its price. Choices not in `p` are
+  /// out for all parts of the band too: dominance in a band holds in its parts.
+  [[nodiscard]] std::shared_ptr<const choice_bounds> bounds_through(const problem& p, elimination& e, const band& b) {
+    meter_.spend(2 * e.work());
+    e.run_through();
+    auto bounds = std::make_shared<choice_bounds>(p.nodes.size());
+    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+      const problem_node& node = p.nodes[n];
+      (*bounds)[n].assign(static_cast<std::size_t>(p_.nodes[n].original.back()) + 1, infinite_time);
+      for (std::size_t c = 0; c < node.size(); ++c) {
+        const auto original = static_cast<std::size_t>(node.original[c]);
+        const double unused = b.price * static_cast<double>(limit_ - p.base_memory - node.transient[c]);
+        const double before = b.known ? (*b.known)[n][original] : -infinite_time;
+        const double bound = e.through_choice(n, c) - unused;
+        (*bounds)[n][original] = std::max(before, bound - rounding(bound, unused));
+      }
+    }
+    return bounds;
+  }
+
+  /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it back.
+  void search(const problem& p, band now) {
     if (p.dead) return;
+    const std::int64_t floor = levels_[now.low];
     elimination e(p, options_.max_entries / 4, infinite_time);
     if (!e.exact()) return give_up(now);
-    meter_.spend(4 * e.work());
-    e.run(now.price);
+    if (find_price(p, e, now, 0).within.empty() || now.bound >= goal(0)) return;
+    const double all_memory = now.price * static_cast<double>(limit_ - floor - p.base_memory);
+    meter_.spend(2 * e.work());
     e.run_through();
     pareto_search labels(p, e, now.price, limit_ - p.base_memory, floor, options_.max_entries / 8, meter_);
 
@@ -161,20 +230,6 @@ class memory_search {
       const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
       if (fraction == 0.25 && others_first && ++now.visits <= max_visits) return bands_.push(now);
     }
-  }
-
-  /// `p` without the choices through which no plan within the limit is faster than `goal`.
-  [[nodiscard]] problem without_hopeless(const problem& p, elimination& e, double price, double goal) {
-    meter_.spend(2 * e.work());
-    e.run_through();
-    choice_mask keep = keep_all(p);
-    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-      for (std::size_t c = 0; c < p.nodes[n].size(); ++c) {
-        const std::int64_t room = limit_ - p.base_memory - p.nodes[n].transient[c];
-        keep[n][c] = e.through_choice(n, c) - price * static_cast<double>(room) < goal;
-      }
-    }
-    return without_dominated(keep_only(p, keep), true);
   }
 
   static constexpr double divisible_work = 3e7;  // steps after which a band is divided rather than searched on

@@ -1,0 +1,76 @@
+// Gradients equal central differences, in double precision: every weight of a small GPT, elements at random.
+#include "../catch.hpp"
+
+#include "driver.hpp"
+#include "gpt_config.hpp"
+
+using namespace cfp;
+
+TEST_CASE("gradients of a GPT equal central differences") {
+  gpt_config c = read_gpt_config(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json");
+  c.layers = 1;
+  c.width = 16;
+  c.heads = 2;
+  c.vocabulary = 256;
+  c.batch = 2;
+  c.sequence = 6;
+  const graph forward = refine(gpt(c));
+  // A rate of zero keeps the weights; the first moment after one step is (1 - beta1) times the gradient.
+  adamw_options still;
+  still.rate = 0;
+  still.beta1 = 0.5;
+  graph g = differentiate(forward, still);
+  for (value& v : g.values)
+    if (v.role == value_role::weight && v.fill.deviation == 0) v.fill.deviation = 0.3;
+    else if (v.role == value_role::weight) v.fill.deviation = 0.3;
+  mesh_shape one;
+  one.axes.push({"one", 1});
+  program p = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(double));
+  plan_memory(p);
+  const host::kernels<double> k;
+  const driver::byte_text text(std::string("the quick brown fox jumps over the lazy dog and sleeps"), c.batch, c.sequence, 1);
+  rank_pool pool(1);
+  pool.run([&](rank_context& rank) {
+    host::executor<double> run(p, g, k, rank, 9);
+    driver::give(run, g, text.at(1));
+    run.run(1);
+    std::mt19937 random(3);
+    int tried = 0;
+    for (int v = 0; v < g.value_count(); ++v) {
+      if (g[v].role != value_role::weight || g[v].producer >= 0) continue;
+      const std::string label(g[v].label.view());
+      double* weight = nullptr;
+      const double* moment = nullptr;
+      for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+        if (p.buffers[b].value == v) weight = static_cast<double*>(run.memory(static_cast<int>(b)));
+        if (g[p.buffers[b].value].label == label + ".exp_avg") moment = static_cast<const double*>(run.memory(static_cast<int>(b)));
+      }
+      REQUIRE(weight);
+      REQUIRE(moment);
+      const long n = elements(g[v].shape);
+      const std::vector<double> gradient(moment, moment + n);
+      double scale = 0;
+      for (long i = 0; i < n; ++i) scale = std::max(scale, 2 * std::abs(gradient[static_cast<std::size_t>(i)]));
+      for (int t = 0; t < 12; ++t, ++tried) {
+        // Table rows no token names have no gradient: take half of the places among the largest.
+        long i = static_cast<long>(random() % static_cast<unsigned long>(n));
+        if (t % 2)
+          for (int look = 0; look < 200; ++look) {
+            const long other = static_cast<long>(random() % static_cast<unsigned long>(n));
+            if (std::abs(gradient[static_cast<std::size_t>(other)]) > std::abs(gradient[static_cast<std::size_t>(i)])) i = other;
+          }
+        const double expected = 2 * gradient[static_cast<std::size_t>(i)], kept = weight[i], h = 1e-5;
+        weight[i] = kept + h;
+        run.run(1);
+        const double up = run.loss();
+        weight[i] = kept - h;
+        run.run(1);
+        const double down = run.loss();
+        weight[i] = kept;
+        INFO(label << " element " << i << ": gradient " << expected << ", difference " << (up - down) / (2 * h));
+        CHECK(std::abs((up - down) / (2 * h) - expected) <= 1e-6 * scale + 1e-9);
+      }
+    }
+    CHECK(tried > 150);
+  });
+}

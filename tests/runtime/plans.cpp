@@ -1,0 +1,183 @@
+// Every choice of every decision, one at a time and mixed at random, trains as one rank does, and sends exactly what
+// the rules say.
+#include "../catch.hpp"
+
+#include "driver.hpp"
+#include "gpt_config.hpp"
+
+using namespace cfp;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t stride = 37;  // sanitizers are slow: fewer cases, all of them without
+constexpr int mixed = 3;
+#else
+constexpr std::size_t stride = 1;
+constexpr int mixed = 60;
+#endif
+
+// An operator of the user's own: a rule and a functor, nothing else.
+inline constexpr struct swiglu_t : op<swiglu_t, "..., ... -> ..."> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate, T up) {
+    return gate / (T(1) + cfp::exp(-gate)) * up;
+  }
+} swiglu;
+
+// A model of two anchors meeting in the user's operator, with a residual, ending in a loss.
+graph gated_model() {
+  model net;
+  const dimension batch{"batch", 4}, sequence{"sequence", 8}, width{"width", 16}, hidden{"hidden", 32};
+  const auto indices = [&](const char* label, std::initializer_list<dimension> dims) {
+    return net.input(label, dims, element::index, {0, 0, 64});
+  };
+  const tensor tokens = indices("tokens", {batch, sequence}), targets = indices("targets", {batch, sequence});
+  const tensor positions = indices("positions", {sequence});
+  const tensor table = net.weight("table.weight", {{"vocabulary", 256}, width}, {0, 0.5});
+  const tensor places = net.weight("places.weight", {{"places", 64}, width}, {0, 0.5});
+  const tensor words = lookup(table, tokens);
+  tensor x = add_rows(words, lookup(places, positions));
+  const tensor gate = linear(x, net.weight("gate.weight", {width, hidden}, {0, 0.3}));
+  const tensor up = linear(x, net.weight("up.weight", {width, hidden}, {0, 0.3}));
+  x = add(x, linear(swiglu(gate, up), net.weight("down.weight", {hidden, width}, {0, 0.3})));
+  const tensor logits = linear(x, net.weight("head.weight", {width, {"vocabulary", 256}}, {0, 0.3}));
+  const tensor max = logits_max(logits), sum = logits_sum(logits, max);
+  net.recorded.loss = cross_entropy(logits, targets, max, sum, 1.0 / 32).id;
+  return net.recorded;
+}
+
+gpt_config tiny_config() {
+  gpt_config c = read_gpt_config(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json");
+  c.vocabulary = 512;
+  c.batch = 4;
+  c.sequence = 8;
+  return c;
+}
+
+mesh_shape mesh_of(std::initializer_list<int> sizes) {
+  static constexpr const char* names[] = {"data", "model", "third"};
+  mesh_shape m;
+  for (int s : sizes) m.axes.push({name(names[m.rank()]), s});
+  return m;
+}
+
+std::string some_text() {
+  std::string s;
+  for (int i = 0; i < 4000; ++i) s += static_cast<char>('a' + (i * i + i / 7) % 23);
+  return s;
+}
+
+// Trains under `choices` and compares with one rank; counts what was sent in one more step.
+void check(const graph& g, const decision_graph& d, const mesh_shape& mesh, const std::vector<int>& choices,
+           const driver::trained<float>& alone, const host::kernels<float>& k, const driver::byte_text& text, long steps) {
+  const plan p = realise("tested", g, mesh, d, choices);
+  const driver::trained<float> together = driver::train(p.code, g, k, text, steps, 3);
+  const driver::difference apart = driver::compare(alone, together, g);
+  CHECK(apart.loss <= 1e-4);
+  INFO("worst tensor " << apart.worst);
+  CHECK(apart.parameters <= 1e-3);
+  const auto seen = driver::race({&p}, g, mesh, k, text, 1, 3, {});
+  CHECK(seen[0].sent == count_collectives(p.code, g, sizeof(float)));
+  CHECK(seen[0].peak_bytes == 0);  // nothing counts allocations in this program
+}
+
+// Random choices everywhere, in double precision, where nothing but a mistake is larger than rounding.
+void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph& d, const driver::byte_text& text,
+                    long steps) {
+  host::kernels<double> k;
+  k.add<swiglu_t>();
+  program single = lower(g, mesh_of({1}), sharding::replicated(g), all_operations(g), sizeof(double));
+  plan_memory(single);
+  const auto alone = driver::train(single, g, k, text, steps, 3);
+  std::mt19937 random(11);
+  for (int m = 0; m < mixed; ++m) {
+    std::vector<int> choices;
+    for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
+    INFO("random choices, case " << m);
+    const plan p = realise("mixed", g, mesh, d, choices, sizeof(double));
+    const auto apart = driver::compare(alone, driver::train(p.code, g, k, text, steps, 3), g);
+    CHECK(apart.loss <= 1e-10);
+    INFO("worst tensor " << apart.worst);
+    CHECK(apart.parameters <= 1e-7);
+  }
+}
+
+void check_all(const graph& g, const mesh_shape& mesh, long steps) {
+  host::kernels<float> k;
+  k.add<swiglu_t>();
+  const driver::byte_text text(some_text(), 4, 8, 5);
+  const mesh_shape one = mesh_of({1});
+  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  plan_memory(single);
+  const auto alone = driver::train(single, g, k, text, steps, 3);
+  REQUIRE(alone.before != alone.after);
+  const block_structure blocks = parallel_blocks(g);
+  const decision_graph d = decisions(g, blocks, mesh);
+  std::set<std::string> tried;
+  std::size_t count = 0;
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    if (d.nodes[n].kind == decision::strategy_of_part && !tried.insert(fingerprint(g, d.nodes[n].operations)).second) continue;
+    for (std::size_t c = 0; c < d.nodes[n].choices(); ++c, ++count) {
+      if (count % stride != 0) continue;
+      // Pairs of forms are many on two axes; their mixtures are tried below.
+      if (mesh.rank() > 1 && d.nodes[n].kind == decision::forms_of_tensor && c % 7 != 0) continue;
+      INFO(decision_label(d.nodes[n]) << ": " << d.nodes[n].names[c]);
+      std::vector<int> choices(d.nodes.size(), 0);
+      choices[n] = static_cast<int>(c);
+      check(g, d, mesh, choices, alone, k, text, steps);
+    }
+  }
+  check_mixtures(g, mesh, d, text, steps);
+}
+
+}  // namespace
+
+TEST_CASE("every choice of a GPT trains as one rank does, two ranks") {
+  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({2}), 10);
+}
+
+TEST_CASE("every choice of a GPT trains as one rank does, four ranks on one axis") {
+  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({4}), 10);
+}
+
+TEST_CASE("every choice of a GPT trains as one rank does, four ranks on two axes") {
+  gpt_config c = tiny_config();
+  c.layers = 1;
+  check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 3);
+}
+
+TEST_CASE("a user's operator is differentiated, planned, run and verified") {
+  check_all(differentiate(refine(gated_model())), mesh_of({2}), 10);
+  check_all(differentiate(refine(gated_model())), mesh_of({2, 2}), 2);
+}
+
+TEST_CASE("a missing kernel is named with what to do about it") {
+  const graph g = differentiate(refine(gated_model()));
+  const mesh_shape one = mesh_of({1});
+  program p = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  plan_memory(p);
+  const host::kernels<float> k;
+  rank_pool pool(1);
+  try {
+    pool.run([&](rank_context& rank) { host::executor<float> run(p, g, k, rank, 1); });
+    FAIL("no error");
+  } catch (const rank_failure& e) {
+    CHECK(std::string(e.what()).find("operator 'swiglu' has no kernel on the host: add it with kernels.add<swiglu_t>()") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a saved plan names its choices") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const mesh_shape mesh = mesh_of({2});
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+  std::mt19937 random(2);
+  std::vector<int> choices;
+  for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
+  auto j = to_json(realise("saved", g, mesh, d, choices), g, mesh, d, "tiny");
+  CHECK(choices_from_json(nlohmann::json::parse(j.dump()), d) == choices);
+  j["decisions"]["strategy of wte.unembed"] = "data=everything";
+  CHECK_THROWS_WITH(choices_from_json(nlohmann::json::parse(j.dump()), d),
+                    "'strategy of wte.unembed' has no choice 'data=everything'");
+}
