@@ -16,7 +16,7 @@ struct traced {
 
 constexpr traced mlp() {
   model net;
-  const dimension batch{"batch", 4}, width{"width", 8}, hidden{"hidden", 16};
+  dimension batch{"batch", 4}, width{"width", 8}, hidden{"hidden", 16};
   const tensor tokens = net.input("tokens", {batch}, element::index, {0, 0, 8});
   const tensor table = net.weight("table.weight", {{"vocabulary", 8}, width}, {0, 1});
   const tensor x = lookup(table, tokens);

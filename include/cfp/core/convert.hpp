@@ -117,6 +117,8 @@ constexpr conversion convert(const partition& from, const partition& to, const e
       break;
     }
     detail::each_step(states[best].at, mesh, [&](const conversion_step& s) {
+      // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
+      if (from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate) return;
       // Owing a sum that the target does not owe never helps.
       if ((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed) return;
       const partition next = after(states[best].at, s);

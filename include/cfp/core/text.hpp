@@ -31,6 +31,7 @@ struct text {
 
   friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
   friend constexpr bool operator==(const text& a, std::string_view b) { return a.view() == b; }
+  friend constexpr bool operator==(const text& a, const char* b) { return a.view() == b; }
 };
 
 /// Names of mesh axes, dimensions and factors.

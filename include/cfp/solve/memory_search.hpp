@@ -207,17 +207,17 @@ class memory_search {
 
     // First with small sets, for a good plan. Then only below targets that rise from the bound: what a target
     // cuts off is slower than it, so either the fastest plan is found or the target is the new bound.
+    const bool divisible = now.low < now.high;
+    const double max_work = divisible ? divisible_work + 40 * e.work() : infinite_time;
     const auto quickly = [&](std::size_t max_labels) {
-      const pareto_outcome outcome = labels.run(goal(all_memory), max_labels, infinite_time);
+      const pareto_outcome outcome = labels.run(goal(all_memory), max_labels, max_work);
       if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
       return outcome.complete && outcome.open >= goal(all_memory);
     };
     if (quickly(8)) return;
-    const bool divisible = now.low < now.high;
     const double first_bound = now.bound;
     for (const double fraction : {0.0625, 0.25, 1.0}) {
       const double target = std::max(now.bound, first_bound + fraction * (goal(all_memory) - first_bound));
-      const double max_work = divisible ? divisible_work + 100 * e.work() : infinite_time;
       const pareto_outcome outcome = labels.run(target, std::numeric_limits<std::size_t>::max(), max_work);
       if (!outcome.complete) {
         if (divisible && !meter_.over()) return divide(now, levels_[now.high]);
@@ -232,7 +232,7 @@ class memory_search {
     }
   }
 
-  static constexpr double divisible_work = 3e7;  // steps after which a band is divided rather than searched on
+  static constexpr double divisible_work = 1e7;  // steps after which a band is divided rather than searched on
   static constexpr int max_visits = 3;           // so often a band is put back because others look better
 
   const problem& p_;

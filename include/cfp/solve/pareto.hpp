@@ -127,7 +127,7 @@ class pareto_search {
         }
       }
       for (std::size_t x = 0; x < step.width; ++x) settle(place + x, buckets_[x]);
-      meter_.spend(static_cast<double>(step.width * p_.nodes[step.node].size()));
+      meter_.spend(4 * static_cast<double>(step.width * p_.nodes[step.node].size()));
       if (meter_.over() || meter_.left() < stop_at_ || static_cast<double>(pool_.size() + traces_.size()) > max_in_all_) return false;
     }
     return true;
@@ -174,12 +174,13 @@ class pareto_search {
   /// Every label with every one of a set; excess is above `least_total`, like that of `labels`.
   std::vector<label> combined(const std::vector<label>& labels, label_set set, double least_total) {
     std::vector<label> result;
+    std::size_t tried = 0;
     for (const label& a : labels) {
       for (std::uint32_t i = set.first; i < set.last; ++i) {
         const label& b = pool_[i];
         label sum{a.time + b.time, a.excess + b.excess, a.memory + b.memory, std::max(a.transient, b.transient),
                   a.choice, a.trace, i};
-        meter_.spend(4);
+        ++tried;
         if (!hopeless(least_total, sum)) {
           result.push_back(sum);
         } else if (!(least_total + sum.excess < live_ceiling())) {
@@ -187,13 +188,14 @@ class pareto_search {
         }
       }
     }
+    meter_.spend(steps_per_label * static_cast<double>(tried + 1));
     return result;
   }
 
   /// Drops dominated labels; if too many are left, keeps the most promising ones and the one with least memory.
   void shrink(std::vector<label>& labels, double least_total) {
+    meter_.spend(4 * steps_per_label * static_cast<double>(labels.size()));
     keep_undominated(labels);
-    meter_.spend(8 * static_cast<double>(labels.size()));
     const auto promising = [](const label& a, const label& b) { return a.excess < b.excess; };
     if (labels.size() > max_labels_) {
       std::stable_sort(labels.begin() + 1, labels.end(), promising);
@@ -247,6 +249,8 @@ class pareto_search {
     }
     return plan;
   }
+
+  static constexpr double steps_per_label = 10;  // handling a label takes about as long as this many additions
 
   const problem& p_;
   const elimination& e_;
