@@ -15,7 +15,7 @@ namespace {
 
 struct options {
   std::string model = "gpt2", mesh = "data=2", text, profile, save_plan, use_plan, summary;
-  long layers = 0, batch = 4, sequence = 64, steps = 10, memory = 0, vocabulary = 0;
+  long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20;
   std::uint64_t seed = 1;
 };
@@ -114,6 +114,7 @@ int run(const options& o) {
   const std::string config = o.model == "gpt2" ? source + "/examples/gpt2.json" : o.model;
   gpt_config c = read_gpt_config(config);
   if (o.layers > 0) c.layers = o.layers;
+  else if (o.model == "gpt2") c.layers = 2;  // a few minutes on two cores
   c.batch = o.batch;
   c.sequence = o.sequence;
   if (c.sequence > c.positions)
@@ -328,7 +329,7 @@ int main(int argc, char** argv) {
   options o;
   CLI::App app{"Plans a GPT for CPU ranks, verifies the plan against one rank and compares it with the plans people use."};
   app.add_option("--model", o.model, "gpt2, or a configuration file of that format");
-  app.add_option("--layers", o.layers, "fewer layers than the configuration has")->check(CLI::Range(1l, 10000l));
+  app.add_option("--layers", o.layers, "layers; of gpt2 2 unless given, else as many as the configuration has")->check(CLI::Range(1l, 10000l));
   app.add_option("--batch", o.batch, "sequences per step")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");

@@ -205,33 +205,31 @@ class memory_search {
     e.run_through();
     pareto_search labels(p, e, now.price, limit_ - p.base_memory, floor, options_.max_entries / 8, meter_);
 
-    // First with small sets, for a good plan. Then only below targets that rise from the bound: what a target
-    // cuts off is slower than it, so either the fastest plan is found or the target is the new bound.
+    // Only plans below targets that rise from the bound: what a target cuts off is slower than it, so either the
+    // fastest plan is found or the target is the new bound. Each time first with small sets, for a good plan.
     const bool divisible = now.low < now.high;
     const double max_work = divisible ? divisible_work + 40 * e.work() : infinite_time;
-    const auto quickly = [&](std::size_t max_labels) {
-      const pareto_outcome outcome = labels.run(goal(all_memory), max_labels, max_work);
-      if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
-      return outcome.complete && outcome.open >= goal(all_memory);
-    };
-    if (quickly(8)) return;
     const double first_bound = now.bound;
-    for (const double fraction : {0.0625, 0.25, 1.0}) {
-      const double target = std::max(now.bound, first_bound + fraction * (goal(all_memory) - first_bound));
-      const pareto_outcome outcome = labels.run(target, std::numeric_limits<std::size_t>::max(), max_work);
-      if (!outcome.complete) {
-        if (divisible && !meter_.over()) return divide(now, levels_[now.high]);
-        if (!quickly(100)) give_up(now);
-        return;
-      }
+    const double first_gap = goal(all_memory) - now.bound;
+    for (const double fraction : {1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0}) {
+      const auto target = [&] { return std::min(goal(all_memory), first_bound + fraction * first_gap); };
+      pareto_outcome outcome = labels.run(target(), few_labels, max_work);
       if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
-      now.bound = target;
-      if (now.bound >= goal(all_memory)) return;
+      if (outcome.complete && outcome.open < target()) {
+        outcome = labels.run(target(), std::numeric_limits<std::size_t>::max(), max_work);
+        if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
+      }
+      if (outcome.complete) now.bound = std::max(now.bound, target());
+      const double gap = goal(all_memory) - now.bound;
+      if (!(gap > 0)) return;
+      if (gap < first_gap / 2 && !meter_.over()) return bands_.push(now);  // many more choices are hopeless now
+      if (!outcome.complete) return divisible && !meter_.over() ? divide(now, levels_[now.high]) : give_up(now);
       const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
-      if (fraction == 0.25 && others_first && ++now.visits <= max_visits) return bands_.push(now);
+      if (fraction == 1.0 / 4 && others_first && ++now.visits <= max_visits) return bands_.push(now);
     }
   }
 
+  static constexpr std::size_t few_labels = 10;
   static constexpr double divisible_work = 1e7;  // steps after which a band is divided rather than searched on
   static constexpr int max_visits = 3;           // so often a band is put back because others look better
 

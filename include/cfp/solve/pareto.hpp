@@ -68,7 +68,7 @@ class pareto_search {
       : p_(p), e_(e), price_(price), capacity_(capacity), floor_(floor),
         max_in_all_(std::min(max_labels_in_all, 4e9)), meter_(meter) {}
 
-  /// The fastest plan below `target`, exactly if there was nothing to cut off: at most `max_labels` stay in a set.
+  /// The fastest plan below `target`, exactly if nothing was cut off: about `max_labels` stay in a set at most.
   /// Stops, incomplete, after `max_work` steps.
   pareto_outcome run(double target, std::size_t max_labels, double max_work) {
     stop_at_ = meter_.left() - max_work;
@@ -192,20 +192,33 @@ class pareto_search {
     return result;
   }
 
-  /// Drops dominated labels; if too many are left, keeps the most promising ones and the one with least memory.
+  /// Drops dominated labels; if too many are left, thins them out.
   void shrink(std::vector<label>& labels, double least_total) {
     meter_.spend(4 * steps_per_label * static_cast<double>(labels.size()));
     keep_undominated(labels);
-    const auto promising = [](const label& a, const label& b) { return a.excess < b.excess; };
-    if (labels.size() > max_labels_) {
-      std::stable_sort(labels.begin() + 1, labels.end(), promising);
-      for (std::size_t i = max_labels_; i < labels.size(); ++i) {
-        const auto unused = static_cast<double>(capacity_ - labels[i].transient);
-        open_ = std::min(open_, least_total + labels[i].excess - price_ * unused);
+    if (labels.size() > max_labels_) thin_out(labels, least_total);
+    std::stable_sort(labels.begin(), labels.end(), [](const label& a, const label& b) { return a.excess < b.excess; });
+  }
+
+  /// Keeps the label with least memory, and of each of equally wide ranges of memory the one with least excess: a
+  /// plan that just fits the limit is put together from parts of all sizes.
+  void thin_out(std::vector<label>& labels, double least_total) {
+    const std::int64_t least = labels.front().memory;
+    const std::int64_t range_width = (labels.back().memory - least) / static_cast<std::int64_t>(max_labels_) + 1;
+    std::vector<label> kept{labels.front()};
+    std::int64_t last_range = -1;
+    for (auto l = labels.begin() + 1; l != labels.end(); ++l) {
+      const std::int64_t range = (l->memory - least) / range_width;
+      if (range != last_range) {
+        kept.push_back(*l);
+        last_range = range;
+      } else {
+        if (l->excess < kept.back().excess) std::swap(*l, kept.back());
+        const auto unused = static_cast<double>(capacity_ - l->transient);
+        open_ = std::min(open_, least_total + l->excess - price_ * unused);
       }
-      labels.resize(max_labels_);
     }
-    std::stable_sort(labels.begin(), labels.end(), promising);
+    labels = std::move(kept);
   }
 
   void append_traces(std::vector<label>& labels) {

@@ -240,7 +240,7 @@ class thread_world {
 
   std::vector<int> mesh_;
   int size_ = 1;
-  int spins_ = 300;  // some 10 us
+  int spins_ = 64;  // some microseconds
   std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
   std::deque<detail::thread_group> groups_;                   // the first is of all ranks
   std::vector<std::vector<detail::thread_group*>> group_of_;  // by rank, then axis + 1
