@@ -20,7 +20,8 @@ struct plan {
 
 /// Bytes beyond the planned memory that an executor may take: its prepared instructions and their bookkeeping.
 inline long memory_allowance(const program& p) {
-  return static_cast<long>(p.code.size()) * 2048 + static_cast<long>(p.buffers.size()) * 64 + 65536;
+  return static_cast<long>(p.code.size() * host::executor<float>::bytes_per_instruction) +
+         static_cast<long>(p.buffers.size()) * 256 + 65536;
 }
 inline long predicted_peak(const program& p) { return p.arena_bytes + p.persistent_bytes() + memory_allowance(p); }
 

@@ -18,7 +18,16 @@ struct time_spent {
 
 template <class T>
 class executor {
+  struct prepared {
+    const instruction* code = nullptr;
+    void (*run)(const call&) = nullptr;
+    call bound;
+  };
+
  public:
+  /// What it keeps beside the planned memory.
+  static constexpr std::size_t bytes_per_instruction = sizeof(prepared);
+
   /// `p` must have its memory planned and outlive this, as must `g`. Allocates the arena and what persists.
   executor(const program& p, const graph& g, const kernels<T>& k, rank_context& rank, std::uint64_t seed)
       : program_(p), graph_(g), rank_(rank) {
@@ -37,6 +46,7 @@ class executor {
       fill(x, memory_[b], seed);
     }
     for (std::size_t b = 0; b < p.buffers.size(); ++b) memory_[b] = memory_[static_cast<std::size_t>(p.buffers[b].root)];
+    steps_.reserve(p.code.size());
     for (const instruction& i : p.code) {
       prepared s;
       s.code = &i;
@@ -104,11 +114,6 @@ class executor {
 
  private:
   using clock = std::chrono::steady_clock;
-  struct prepared {
-    const instruction* code = nullptr;
-    void (*run)(const call&) = nullptr;
-    call bound;
-  };
   struct aligned_delete {
     void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(memory_alignment)); }
   };

@@ -74,12 +74,7 @@ class kernels {
   using function = void (*)(const call&);
 
   /// The operators of the catalogue.
-  kernels() {
-    add<copy_t, add_t, bias_t, add_rows_t, mul_t, gelu_t, lookup_t, scatter_add_t, norm_sum_t, norm_square_t,
-        detail_norm_dot, detail_norm_dot_normal, detail_norm_input, detail_norm_weight, layer_norm_t, causal_max_t,
-        causal_sum_t, cfp::detail::causal_dot_t, cfp::detail::causal_input_t, causal_softmax_t, logits_max_t,
-        logits_sum_t, cfp::detail::cross_entropy_input_t, cross_entropy_t, merge_heads_t>();
-  }
+  kernels();
 
   /// Operators of the user's own, with what their functors' derivatives need.
   template <class... Op>
@@ -127,5 +122,21 @@ class kernels {
 
   std::unordered_map<const op_info*, function> table_;
 };
+
+// Not inline: a program of many files may compile the catalogue once (see below).
+template <class T>
+kernels<T>::kernels() {
+  add<copy_t, add_t, bias_t, add_rows_t, mul_t, gelu_t, lookup_t, scatter_add_t, norm_sum_t, norm_square_t,
+      detail_norm_dot, detail_norm_dot_normal, detail_norm_input, detail_norm_weight, layer_norm_t, causal_max_t,
+      causal_sum_t, cfp::detail::causal_dot_t, cfp::detail::causal_input_t, causal_softmax_t, logits_max_t,
+      logits_sum_t, cfp::detail::cross_entropy_input_t, cross_entropy_t, merge_heads_t>();
+}
+
+// With CFP_KERNELS_ELSEWHERE defined, one file without it must hold
+// `template class cfp::host::kernels<float>;` and the same for double.
+#if defined(CFP_KERNELS_ELSEWHERE)
+extern template class kernels<float>;
+extern template class kernels<double>;
+#endif
 
 }  // namespace cfp::host

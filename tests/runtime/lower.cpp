@@ -1,0 +1,407 @@
+// Lowering: a training under any assignments, each operation's drawn on its own, equals the training of one rank;
+// conversions between any partitions deliver what the partitions mean; planned memory never overlaps.
+#include "../catch.hpp"
+
+#include "gpt_model.hpp"
+
+#include <cfp/runtime/host/executor.hpp>
+#include <cfp/runtime/lower.hpp>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace cfp;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int cases = 4;  // sanitizers are slow
+#else
+constexpr int cases = 40;
+#endif
+constexpr int steps = 3;
+
+using random_engine = std::mt19937;
+int below(random_engine& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
+
+mesh_shape mesh_of(const std::vector<int>& sizes) {
+  static constexpr const char* names[] = {"x", "y", "z", "w"};
+  mesh_shape m;
+  for (int s : sizes) m.axes.push({name(names[m.rank()]), s});
+  return m;
+}
+
+std::string words(const std::vector<int>& sizes) {
+  std::string s;
+  for (int n : sizes) s += (s.empty() ? "" : "x") + std::to_string(n);
+  return s;
+}
+
+graph tiny_gpt() {
+  gpt_config c;
+  c.layers = 2;
+  c.heads = 4;
+  c.width = 16;
+  c.vocabulary = 32;
+  c.positions = 8;
+  c.batch = 4;
+  c.sequence = 8;
+  graph g = differentiate(refine(gpt(c)));
+  for (value& v : g.values)  // deviations of a real model: all gradients far from rounding
+    if (v.role == value_role::weight) v.fill.deviation = v.fill.deviation == 0 ? 0.1 : 0.3;
+  return g;
+}
+
+// Every assignment an operation admits: each axis splits no factor or one, or, where that is linear, nothing but sums.
+std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
+  std::vector<assignment> all{{}}, kept;
+  for (int axis = 0; axis < mesh.rank(); ++axis) {
+    std::vector<assignment> more;
+    for (assignment a : all)
+      for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none; f < o.r.factors.size(); ++f) {
+        if (mesh.size(axis) == 1 && f != assignment::none) continue;  // nothing to split over
+        a.factor[axis] = static_cast<signed char>(f);
+        more.push_back(a);
+      }
+    all = more;
+  }
+  for (const assignment& a : all)
+    if (admissible(o.r, o.sizes, a, mesh)) kept.push_back(a);
+  return kept;
+}
+
+// A partition of a tensor of this shape: axes split any dimension in any order, or owe a sum.
+partition some_partition(random_engine& random, const extents& shape, const mesh_shape& mesh, reduction combine,
+                         bool may_owe) {
+  for (;;) {
+    partition p = partition::replicated(shape.size());
+    std::vector<int> axes;
+    for (int a = 0; a < mesh.rank(); ++a) axes.push_back(a);
+    std::shuffle(axes.begin(), axes.end(), random);
+    for (int a : axes) {
+      if (mesh.size(a) == 1) continue;
+      const int choice = below(random, shape.size() + 1 + may_owe);
+      if (choice < shape.size()) p.split(choice, a);
+      else if (choice > shape.size()) p.partial[a] = {true, combine};
+    }
+    if (divides(p, shape, mesh)) return p;
+  }
+}
+
+sharding some_sharding(random_engine& random, const graph& g, const mesh_shape& mesh) {
+  sharding s = sharding::replicated(g);
+  for (int i = 0; i < g.size(); ++i) {
+    const auto choices = admitted(g.at(i), mesh);
+    s.assigned[static_cast<std::size_t>(i)] = choices[static_cast<std::size_t>(below(random, static_cast<int>(choices.size())))];
+  }
+  for (int v = 0; v < g.value_count(); ++v) {  // some tensors are also materialised
+    if (g[v].type == element::index || below(random, 4) != 0) continue;
+    for (int k = 1 + below(random, 2); k > 0; --k)
+      s.materialised[static_cast<std::size_t>(v)].push(some_partition(random, g[v].shape, mesh, reduction::sum, false));
+  }
+  return s;
+}
+
+struct outcome {
+  std::vector<std::vector<double>> loss;       // by rank, then step
+  std::vector<std::vector<double>> weights{};  // after the last step
+  std::vector<collective_count> sent;          // by rank, counted by the communicators
+};
+
+outcome train(rank_pool& pool, const program& p, const graph& g, const host::kernels<double>& k) {
+  outcome out;
+  out.loss.resize(static_cast<std::size_t>(pool.size()));
+  out.sent.resize(static_cast<std::size_t>(pool.size()));
+  std::vector<int> ids;
+  for (int v = 0; v < g.value_count(); ++v)
+    if (g[v].role == value_role::weight && g[v].producer < 0) {
+      ids.push_back(v);
+      out.weights.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
+    }
+  pool.run([&](rank_context& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank);
+    host::executor<double> run(p, g, k, rank, 5);
+    for (int s = 1; s <= steps; ++s) {
+      run.run(s);
+      out.loss[me].push_back(run.loss());
+    }
+    for (const thread_communicator& axis : rank.axes)
+      for (std::size_t c = 0; c < 5; ++c) {
+        out.sent[me].calls[c] += static_cast<long>(axis.counted().calls[c]);
+        out.sent[me].bytes[c] += static_cast<long>(axis.counted().bytes[c]);
+      }
+    for (std::size_t w = 0; w < ids.size(); ++w) run.collect(ids[w], out.weights[w]);
+  });
+  return out;
+}
+
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0, scale = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    scale = std::max(scale, std::abs(a[i]));
+    largest = std::max(largest, std::isnan(b[i]) ? 1e30 : std::abs(a[i] - b[i]));
+  }
+  return largest / scale;
+}
+
+program lowered(const graph& g, const mesh_shape& mesh, const sharding& s) {
+  program p = lower(g, mesh, s, all_operations(g), sizeof(double));
+  plan_memory(p);
+  return p;
+}
+
+// First and last instruction that touches the memory of each buffer, found here from the instructions alone.
+struct use {
+  int from = -1, to = -1;
+};
+std::vector<use> uses(const program& p) {
+  std::vector<use> out(p.buffers.size());
+  const auto touch = [&](int b, int at) {
+    int root = b;
+    while (p[root].root != root) root = p[root].root;
+    use& u = out[static_cast<std::size_t>(root)];
+    if (u.from < 0) u.from = at;
+    u.to = at;
+  };
+  const int end = static_cast<int>(p.code.size());
+  for (int i = 0; i < end; ++i) {
+    for (int b : p.code[static_cast<std::size_t>(i)].in) touch(b, i);
+    for (int b : p.code[static_cast<std::size_t>(i)].out) touch(b, i);
+  }
+  if (p.loss >= 0) touch(p.loss, end);
+  return out;
+}
+
+// Buffers whose memory is shared though both are needed, misplaced or missing; and the largest sum of live bytes.
+struct memory_report {
+  int overlapping = 0, misplaced = 0, chained = 0;
+  long live = 0;
+};
+memory_report inspect(const program& p) {
+  memory_report out;
+  const std::vector<use> life = uses(p);
+  std::vector<int> roots;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const buffer& x = p.buffers[b];
+    if (p[x.root].root != x.root) ++out.chained;
+    if (x.root != static_cast<int>(b) || x.persistent || life[b].from < 0) continue;
+    roots.push_back(static_cast<int>(b));
+    if (x.offset < 0 || x.offset % memory_alignment != 0 || x.offset + x.bytes > p.arena_bytes) ++out.misplaced;
+  }
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      const buffer &a = p[roots[i]], &b = p[roots[k]];
+      const use &x = life[static_cast<std::size_t>(roots[i])], &y = life[static_cast<std::size_t>(roots[k])];
+      const bool together = x.from <= y.to && y.from <= x.to;
+      const bool shared = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+      out.overlapping += together && shared;
+    }
+  for (int t = 0; t <= static_cast<int>(p.code.size()); ++t) {
+    long live = 0;
+    for (int b : roots)
+      if (life[static_cast<std::size_t>(b)].from <= t && t <= life[static_cast<std::size_t>(b)].to) live += p[b].bytes;
+    out.live = std::max(out.live, live);
+  }
+  return out;
+}
+
+void check_trainings(const std::vector<int>& sizes, unsigned seed) {
+  const graph g = tiny_gpt();
+  const host::kernels<double> k;
+  const program single = lowered(g, mesh_of({1}), sharding::replicated(g));
+  rank_pool one(1), pool(sizes);
+  pool.set_deadline(std::chrono::minutes(1));
+  const outcome alone = train(one, single, g, k);
+  REQUIRE(alone.loss[0].size() == steps);
+  REQUIRE(alone.loss[0][0] != alone.loss[0][2]);
+  const mesh_shape mesh = mesh_of(sizes);
+  for (int n = 0; n < cases; ++n) {
+    random_engine random(seed + static_cast<unsigned>(n));
+    INFO("mesh " << words(sizes) << ", seed " << seed + static_cast<unsigned>(n));
+    const program p = lowered(g, mesh, some_sharding(random, g, mesh));
+    const memory_report memory = inspect(p);
+    CHECK(memory.overlapping == 0);
+    CHECK(memory.misplaced == 0);
+    CHECK(memory.chained == 0);
+    CHECK(p.arena_bytes >= memory.live);
+    const outcome together = train(pool, p, g, k);
+    collective_count said = count_collectives(p, g, sizeof(double));
+    for (std::size_t c = 0; c < 5; ++c) said.calls[c] *= steps, said.bytes[c] *= steps;
+    for (std::size_t rank = 0; rank < together.loss.size(); ++rank) {
+      CHECK(apart(alone.loss[0], together.loss[rank]) <= 1e-9);
+      CHECK(together.sent[rank] == said);
+    }
+    for (std::size_t w = 0; w < alone.weights.size(); ++w) {
+      INFO("weight " << w);
+      CHECK(apart(alone.weights[w], together.weights[w]) <= 1e-9);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("any assignment of every operation trains as one rank does") {
+  SECTION("two ranks") { check_trainings({2}, 100); }
+  SECTION("four ranks on one axis") { check_trainings({4}, 200); }
+  SECTION("four ranks on two axes") { check_trainings({2, 2}, 300); }
+  SECTION("a mesh axis of size one") { check_trainings({1, 2}, 400); }
+}
+
+TEST_CASE("the arena of one rank holds what is live and little more") {
+  const graph g = tiny_gpt();
+  const program p = lowered(g, mesh_of({1}), sharding::replicated(g));
+  const memory_report memory = inspect(p);
+  CHECK(memory.overlapping == 0);
+  CHECK(memory.misplaced == 0);
+  CHECK(p.arena_bytes >= memory.live);
+  CHECK(static_cast<double>(p.arena_bytes) <= 1.25 * static_cast<double>(memory.live));
+}
+
+namespace {
+
+// One tensor, given in one partition and converted to another by a lowered program, on real ranks. Its elements are
+// whole numbers, so every result is exact.
+struct conversion_case {
+  extents shape;
+  mesh_shape mesh;
+  partition from, to;
+};
+
+int owing_position(const partition& p, const mesh_shape& mesh, int device) {
+  int at = 0;
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (p.partial[a].owed) at = at * mesh.size(a) + mesh.coordinate(device, a);
+  return at;
+}
+int owing_count(const partition& p, const mesh_shape& mesh) {
+  int n = 1;
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (p.partial[a].owed) n *= mesh.size(a);
+  return n;
+}
+
+template <class Combine>
+std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combine, double identity, random_engine& random,
+                      long& bytes_over) {
+  graph g;
+  value v;
+  v.label = "tensor";
+  v.shape = c.shape;
+  for (int d = 0; d < c.shape.size(); ++d) v.dims.push("dim"), v.group.push(static_cast<signed char>(d));
+  v.role = value_role::weight;
+  g.add(v);
+  const sharding none = sharding::replicated(g);
+  cfp::detail::lowerer l{g, c.mesh, none, sizeof(double), false};
+  l.out.mesh = c.mesh;
+  l.held.resize(1);
+  const int given = l.keep(0, l.allocate(0, c.from, true));
+  const int got = l.convert_to(0, given, c.to);
+  program p = l.out;
+  plan_memory(p);
+
+  const long n = elements(c.shape);
+  const int parts = owing_count(c.from, c.mesh);
+  std::vector<std::vector<double>> part(static_cast<std::size_t>(parts), std::vector<double>(static_cast<std::size_t>(n)));
+  for (auto& x : part)
+    for (double& e : x) e = below(random, 2001) - 1000;
+  std::vector<double> whole(static_cast<std::size_t>(n), identity);
+  for (const auto& x : part)
+    for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = combine(whole[i], x[i]);
+
+  const host::kernels<double> k;
+  std::vector<std::vector<double>> held(static_cast<std::size_t>(pool.size()));
+  std::vector<collective_count> sent(held.size());
+  pool.run([&](rank_context& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank);
+    host::executor<double> run(p, g, k, rank, 1);
+    auto* in = static_cast<double*>(run.memory(given));
+    const auto& mine = part[static_cast<std::size_t>(owing_position(c.from, c.mesh, rank.rank))];
+    host::each_element(c.shape, c.from, c.mesh, rank.rank,
+                       [&](long i, long global) { in[i] = mine[static_cast<std::size_t>(global)]; });
+    run.run(1);
+    const auto* out = static_cast<const double*>(run.memory(got));
+    held[me].assign(out, out + elements(local_shape(c.to, c.shape, c.mesh)));
+    host::each_element(c.shape, c.from, c.mesh, rank.rank, [&](long i, long global) {
+      if (in[i] != mine[static_cast<std::size_t>(global)]) held[me].clear();  // the source must stay as it is
+    });
+    for (const thread_communicator& axis : rank.axes)
+      for (std::size_t x = 0; x < 5; ++x) {
+        sent[me].calls[x] += static_cast<long>(axis.counted().calls[x]);
+        sent[me].bytes[x] += static_cast<long>(axis.counted().bytes[x]);
+      }
+  });
+
+  const collective_count said = count_collectives(p, g, sizeof(double));
+  bytes_over = said.total_bytes() - convert(c.from, c.to, c.shape, sizeof(double), c.mesh).bytes;
+  for (const collective_count& s : sent)
+    if (!(s == said)) return "the communicators counted something else";
+  // Sums over the ranks that owe each other parts must be the tensor; ranks that owe none hold it itself.
+  for (int device = 0; device < c.mesh.devices(); ++device) {
+    const auto me = static_cast<std::size_t>(device);
+    std::string wrong;
+    host::each_element(c.shape, c.to, c.mesh, device, [&](long i, long global) {
+      double sum = identity;
+      for (int other = 0; other < c.mesh.devices(); ++other) {
+        bool partner = true;
+        for (int a = 0; a < c.mesh.rank(); ++a)
+          partner = partner && (c.to.partial[a].owed || c.mesh.coordinate(other, a) == c.mesh.coordinate(device, a));
+        if (!partner) continue;
+        const auto& theirs = held[static_cast<std::size_t>(other)];
+        if (theirs.size() != held[me].size() || theirs.empty()) wrong = "a source was overwritten";
+        else sum = combine(sum, theirs[static_cast<std::size_t>(i)]);
+      }
+      if (sum != whole[static_cast<std::size_t>(global)]) wrong = "rank " + std::to_string(device) + " holds something else";
+    });
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+std::string words(const partition& p) {
+  std::string s;
+  for (const auto& d : p.dims) {
+    s += "[";
+    for (signed char a : d) s += std::to_string(static_cast<int>(a));
+    s += "]";
+  }
+  for (int a = 0; a < max_axes; ++a)
+    if (p.partial[a].owed) s += "+" + std::to_string(a);
+  return s;
+}
+
+// Gathering everything, then slicing: what any conversion can be done with.
+long naive_bytes(const conversion_case& c) {
+  const partition all = partition::replicated(c.shape.size());
+  return convert(c.from, all, c.shape, sizeof(double), c.mesh).bytes + convert(all, c.to, c.shape, sizeof(double), c.mesh).bytes;
+}
+
+}  // namespace
+
+TEST_CASE("conversions deliver what the partitions mean") {
+  const auto sum = [](double a, double b) { return a + b; };
+  const auto max = [](double a, double b) { return a > b ? a : b; };
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  random_engine random(7);
+  for (const std::vector<int>& sizes : std::vector<std::vector<int>>{{2}, {4}, {3}, {2, 2}, {2, 3}, {1, 4}, {2, 2, 2}}) {
+    rank_pool pool(sizes);
+    pool.set_deadline(std::chrono::minutes(1));
+    const mesh_shape mesh = mesh_of(sizes);
+    for (int n = 0; n < 10 * cases; ++n) {
+      conversion_case c{{}, mesh, {}, {}};
+      for (int d = below(random, 4); d > 0; --d) c.shape.push(12 * (1 + below(random, 2)) / (d == 3 ? 2 : 1));
+      const bool largest = n % 8 == 7;
+      c.from = some_partition(random, c.shape, mesh, largest ? reduction::max : reduction::sum, true);
+      c.to = some_partition(random, c.shape, mesh, reduction::sum, !largest);
+      INFO("mesh " << words(sizes) << ", from " << words(c.from) << " to " << words(c.to) << (largest ? " by max" : ""));
+      long over = 0;
+      CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).possible);
+      CHECK((largest ? converted(pool, c, max, lowest, random, over) : converted(pool, c, sum, 0, random, over)) == "");
+      CHECK(over == 0);
+      CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).bytes <= naive_bytes(c));
+      // Converted, nothing is left to do.
+      CHECK(convert(c.to, c.to, c.shape, sizeof(double), mesh).steps.empty());
+    }
+  }
+}
