@@ -5,6 +5,7 @@
 
 #include <cfp/block/segments.hpp>
 #include <cfp/block/strategy.hpp>
+#include <cfp/runtime/lower.hpp>
 
 #include <numeric>
 #include <random>

@@ -4,6 +4,7 @@
 
 #include <cfp/block/fingerprint.hpp>
 #include <cfp/block/strategy.hpp>
+#include <cfp/core/convert.hpp>
 
 namespace cfp {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cfp/block/parallel_blocks.hpp>
-#include <cfp/runtime/lower.hpp>
+#include <cfp/model/sharding.hpp>
 
 namespace cfp {
 

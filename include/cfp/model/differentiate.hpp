@@ -263,8 +263,10 @@ struct differentiator {
     for (int i = forward_count - 1; i >= 0; --i) {
       backward(i);
       const list<int, max_operands> operands = g.at(i).operands;
-      for (int v : operands)
-        if (v < weights && g[v].role == value_role::weight && first_use[static_cast<std::size_t>(v)] == i) update(v);
+      for (int k = 0; k < operands.size(); ++k)
+        if (const int v = operands[k]; operands.find(v) == k && v < weights && g[v].role == value_role::weight &&
+                                       first_use[static_cast<std::size_t>(v)] == i)
+          update(v);
     }
     return g;
   }

@@ -3,6 +3,7 @@
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/profile/measure.hpp>
+#include <cfp/runtime/lower.hpp>
 #include <cfp/solve/exact.hpp>
 
 #include <functional>

@@ -2,19 +2,10 @@
 // tensor is held otherwise than it is needed, once per tensor and partition.
 #pragma once
 
+#include <cfp/model/sharding.hpp>
 #include <cfp/runtime/program.hpp>
 
 namespace cfp {
-
-/// What a plan decides: what each operation splits, and in which partitions shared tensors are materialised.
-struct sharding {
-  std::vector<assignment> assigned;                     ///< per operation
-  std::vector<list<partition, 2>> materialised;         ///< per value; empty: converted as needed
-
-  static constexpr sharding replicated(const graph& g) {
-    return {std::vector<assignment>(g.operations.size()), std::vector<list<partition, 2>>(g.values.size())};
-  }
-};
 
 namespace detail {
 

@@ -2,17 +2,20 @@
 
 // How much work a solver may do, and the meter that counts it.
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
 namespace cfp {
 
-/// Where `solve` stops being exact. The first two are counted, so the same graph and options always give the same
-/// answer; whether `max_seconds` strikes depends on the machine.
+/// Where `solve` stops being exact. The first two are counted, so the same graph and options always give the
+/// same answer; whether `max_seconds` strikes depends on the machine.
 struct solve_options {
-  double max_entries = 2e8;  ///< numbers held in tables at a time (8 bytes each, edges of the graph not counted)
-  double max_steps = 2e10;   ///< additions in tables, about 1e9 to 2e9 a second
-  double max_seconds = std::numeric_limits<double>::infinity();  ///< wall time, looked at between tables
+  double max_entries =
+      2e8;  ///< numbers held in tables at a time (8 bytes each, edges of the graph not counted)
+  double max_steps = 2e10;  ///< additions in tables, about 1e9 to 2e9 a second
+  double max_seconds =
+      std::numeric_limits<double>::infinity();  ///< wall time; also allows 1e9 steps each at most
 };
 
 namespace detail {
@@ -21,7 +24,9 @@ namespace detail {
 class work_meter {
  public:
   explicit work_meter(const solve_options& options)
-      : left_(options.max_steps), seconds_(options.max_seconds), start_(std::chrono::steady_clock::now()) {}
+      : left_(std::min(options.max_steps, 1e9 * options.max_seconds)),
+        seconds_(options.max_seconds),
+        start_(std::chrono::steady_clock::now()) {}
 
   void spend(double steps) { left_ -= steps; }
 

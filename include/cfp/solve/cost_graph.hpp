@@ -40,7 +40,8 @@ struct cost_graph {
   std::optional<std::int64_t> memory_limit;
 };
 
-/// What one assignment of choices costs: time in the graph's unit, memory (sum plus largest transient) in bytes.
+/// What one assignment of choices costs: time in the graph's unit, memory (sum plus largest transient) in
+/// bytes.
 struct plan_cost {
   double time;
   std::int64_t memory;
@@ -66,8 +67,8 @@ inline std::string node_label(const cost_graph& graph, std::size_t node) {
 }
 
 inline std::string edge_label(const cost_edge& edge, std::size_t index) {
-  return "edge " + std::to_string(index) + " (" + std::to_string(edge.from) + " -> " + std::to_string(edge.to) +
-         ")";
+  return "edge " + std::to_string(index) + " (" + std::to_string(edge.from) + " -> " +
+         std::to_string(edge.to) + ")";
 }
 
 /// The largest finite magnitude among `times`; throws if one is NaN or minus infinity.
@@ -78,9 +79,9 @@ inline double check_times(const std::vector<double>& times, const std::string& o
     if (magnitude <= std::numeric_limits<double>::max()) {
       largest = magnitude > largest ? magnitude : largest;
     } else if (!(times[i] > 0)) {
-      throw invalid_cost_graph(owner + ": the time of " + entry + " " + std::to_string(i) +
-                               " must be a finite number or +infinity, got: " +
-                               (std::isnan(times[i]) ? "nan" : "-inf"));
+      throw invalid_cost_graph(
+          owner + ": the time of " + entry + " " + std::to_string(i) +
+          " must be a finite number or +infinity, got: " + (std::isnan(times[i]) ? "nan" : "-inf"));
     }
   }
   return largest;
@@ -107,14 +108,15 @@ inline std::int64_t check_memory(const std::vector<std::int64_t>& bytes, std::si
 inline void check_total_memory(std::int64_t so_far, std::int64_t more, const std::string& owner) {
   if (more > max_total_memory - so_far) {
     throw invalid_cost_graph(owner + ": the largest memory figures up to here must sum to at most " +
-                             std::to_string(max_total_memory) + " bytes, got: " + std::to_string(so_far) + " + " +
-                             std::to_string(more) + "; forbid a choice by an infinite time instead");
+                             std::to_string(max_total_memory) + " bytes, got: " + std::to_string(so_far) +
+                             " + " + std::to_string(more) + "; forbid a choice by an infinite time instead");
   }
 }
 
 inline void check_total_time(double total, const std::string& owner) {
   if (total > max_total_time) {
-    throw invalid_cost_graph(owner + ": the largest finite times up to here must sum to at most 1e300 in magnitude" +
+    throw invalid_cost_graph(owner +
+                             ": the largest finite times up to here must sum to at most 1e300 in magnitude" +
                              ", got more; forbid a choice by an infinite time instead");
   }
 }
@@ -129,7 +131,8 @@ inline void check_edge(const cost_graph& graph, std::size_t index) {
     }
   }
   if (edge.from == edge.to) {
-    throw invalid_cost_graph(owner + ": an edge must join two different nodes; add its times to the node instead");
+    throw invalid_cost_graph(owner +
+                             ": an edge must join two different nodes; add its times to the node instead");
   }
   const std::size_t rows = graph.nodes[static_cast<std::size_t>(edge.from)].time.size();
   const std::size_t columns = graph.nodes[static_cast<std::size_t>(edge.to)].time.size();
@@ -141,9 +144,9 @@ inline void check_edge(const cost_graph& graph, std::size_t index) {
 
 }  // namespace detail
 
-/// Throws `invalid_cost_graph` unless the graph is well formed: every node has a choice, every table has the size
-/// its nodes ask for, edges join two different existing nodes, times are finite or +infinity, memory is not
-/// negative, and sums of times and memory stay within `max_total_time` and `max_total_memory`. A negative
+/// Throws `invalid_cost_graph` unless the graph is well formed: every node has a choice, every table has the
+/// size its nodes ask for, edges join two different existing nodes, times are finite or +infinity, memory is
+/// not negative, and sums of times and memory stay within `max_total_time` and `max_total_memory`. A negative
 /// `memory_limit` is well formed (and cannot be met).
 inline void validate(const cost_graph& graph) {
   std::int64_t total_memory = 0;
@@ -172,11 +175,12 @@ inline void validate(const cost_graph& graph) {
   }
 }
 
-/// What `choices` (one per node) cost; time is +infinity if they are forbidden. The graph must be valid; throws
-/// `std::invalid_argument` if `choices` does not fit it. The memory limit plays no part.
+/// What `choices` (one per node) cost; time is +infinity if they are forbidden. The graph must be valid;
+/// throws `std::invalid_argument` if `choices` does not fit it. The memory limit plays no part.
 inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choices) {
   if (choices.size() != graph.nodes.size()) {
-    throw std::invalid_argument("a plan needs one choice for each of the " + std::to_string(graph.nodes.size()) +
+    throw std::invalid_argument("a plan needs one choice for each of the " +
+                                std::to_string(graph.nodes.size()) +
                                 " nodes, got: " + std::to_string(choices.size()));
   }
   plan_cost cost{0, 0};
@@ -185,18 +189,21 @@ inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choic
     const cost_node& node = graph.nodes[n];
     const auto c = static_cast<std::size_t>(choices[n]);
     if (choices[n] < 0 || c >= node.time.size()) {
-      throw std::invalid_argument(detail::node_label(graph, n) + ": the choice must be at least 0 and less than " +
+      throw std::invalid_argument(detail::node_label(graph, n) +
+                                  ": the choice must be at least 0 and less than " +
                                   std::to_string(node.time.size()) + ", got: " + std::to_string(choices[n]));
     }
     cost.time += node.time[c];
     cost.memory += node.memory[c];
-    if (!node.transient.empty() && node.transient[c] > largest_transient) largest_transient = node.transient[c];
+    if (!node.transient.empty() && node.transient[c] > largest_transient)
+      largest_transient = node.transient[c];
   }
   for (const cost_edge& edge : graph.edges) {
     const auto from = static_cast<std::size_t>(edge.from);
     const auto to = static_cast<std::size_t>(edge.to);
     const std::size_t columns = graph.nodes[to].time.size();
-    cost.time += edge.time[static_cast<std::size_t>(choices[from]) * columns + static_cast<std::size_t>(choices[to])];
+    cost.time +=
+        edge.time[static_cast<std::size_t>(choices[from]) * columns + static_cast<std::size_t>(choices[to])];
   }
   cost.memory += largest_transient;
   return cost;

@@ -2,9 +2,10 @@
 
 // Dominance: drops choices that another choice of the same node can always replace at no cost.
 //
-// Choice c goes if a surviving c' has u(c') + sum over edges of max_x (T(c',x) - T(c,x)) <= u(c), where x runs over
-// the surviving choices of the neighbour and a pair forbidden to c counts for nothing. Choices go one at a time, so
-// of two equal ones the first stays. Where memory counts, c' must need no more of it, in either figure.
+// Choice c goes if a surviving c' has u(c') + sum over edges of max_x (T(c',x) - T(c,x)) <= u(c), where x
+// runs over the surviving choices of the neighbour and a pair forbidden to c counts for nothing. Choices go
+// one at a time, so of two equal ones the first stays. Where memory counts, c' must need no more of it, in
+// either figure.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,11 +17,13 @@
 
 namespace cfp::detail {
 
-/// One node while its choices are compared: the choices that are left, and for each the time it takes at least
+/// One node while its choices are compared: the choices that are left, and for each the time it takes at
+/// least
 /// (`base`) and what comes on top, depending on the neighbours' choices (`excess`, one row per choice).
 class dominance_view {
  public:
-  dominance_view(const problem& p, const std::vector<std::size_t>& incident, const choice_mask& keep, std::size_t node)
+  dominance_view(const problem& p, const std::vector<std::size_t>& incident, const choice_mask& keep,
+                 std::size_t node)
       : node_(p.nodes[node]) {
     for (std::size_t c = 0; c < node_.size(); ++c) {
       if (keep[node][c]) left_.push_back(c);
@@ -72,7 +75,8 @@ class dominance_view {
     const std::size_t other = is_from ? edge.to : edge.from;
     const std::size_t columns = p.nodes[edge.to].size();
     edge_rows rows{{}, 0};
-    for (std::size_t x = 0; x < p.nodes[other].size(); ++x) rows.width += static_cast<std::size_t>(keep[other][x]);
+    for (std::size_t x = 0; x < p.nodes[other].size(); ++x)
+      rows.width += static_cast<std::size_t>(keep[other][x]);
     rows.excess.reserve(rows.width * left_.size());
     for (std::size_t i = 0; i < left_.size(); ++i) {
       const std::size_t c = left_[i];

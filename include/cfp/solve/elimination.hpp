@@ -1,7 +1,7 @@
 #pragma once
 
-// Elimination, run: the least of (time + price * memory) over all plans, a plan that has it, and how little a plan
-// through each single choice or table entry can have.
+// Elimination, run: the least of (time + price * memory) over all plans, a plan that has it, and how little a
+// plan through each single choice or table entry can have.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +35,8 @@ inline void lower_to(double* what, std::size_t width, double fixed, const std::v
 
 class elimination {
  public:
-  /// Splits tables so that they hold `max_entries` and one run takes `max_work` additions, if that can be had.
+  /// Splits tables so that they hold `max_entries` and one run takes `max_work` additions, if that can be
+  /// had.
   elimination(const problem& p, double max_entries, double max_work) : p_(p) {
     const std::vector<std::size_t> order = find_elimination_order(p, max_entries);
     for (double max_table = max_entries;; max_table /= 8) {
@@ -76,7 +77,8 @@ class elimination {
     while (end > 0) {
       const std::size_t n = layout_.steps[end - 1].node;
       cost.assign(p_.nodes[n].size(), 0);
-      for (; end > 0 && layout_.steps[end - 1].node == n; --end) add_costs(layout_.steps[end - 1], choices, cost);
+      for (; end > 0 && layout_.steps[end - 1].node == n; --end)
+        add_costs(layout_.steps[end - 1], choices, cost);
       choices[n] = static_cast<std::size_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
     }
     return choices;
@@ -103,8 +105,8 @@ class elimination {
     return choice_through_[node_begin_[node] + choice];
   }
 
-  /// For each x of a row: the least that a plan can have which agrees with the walker's row and choice and with x.
-  /// Infinite where the message is.
+  /// For each x of a row: the least that a plan can have which agrees with the walker's row and choice and
+  /// with x. Infinite where the message is.
   void row_through(const elimination_step& step, const row_walker& walker, std::size_t choice,
                    std::vector<double>& row) const {
     const double fixed = narrow_sum(step, walker, choice);
@@ -140,7 +142,8 @@ class elimination {
   }
 
   /// What is the same along a row: the node's own part and the inputs without the row's dimension.
-  [[nodiscard]] double narrow_sum(const elimination_step& step, const row_walker& walker, std::size_t choice) const {
+  [[nodiscard]] double narrow_sum(const elimination_step& step, const row_walker& walker,
+                                  std::size_t choice) const {
     double sum = step.owns_times ? own_[node_begin_[step.node] + choice] : 0.0;
     for (std::size_t i = step.wide; i < step.inputs.size(); ++i) sum += data_[walker.at(i)];
     return sum;
@@ -184,22 +187,24 @@ class elimination {
   }
 
   void add_costs(const elimination_step& step, const plan_indices& choices, std::vector<double>& cost) const {
-    for (std::size_t c = 0; c < cost.size() && step.owns_times; ++c) cost[c] += own_[node_begin_[step.node] + c];
+    for (std::size_t c = 0; c < cost.size() && step.owns_times; ++c)
+      cost[c] += own_[node_begin_[step.node] + c];
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const step_input& input = step.inputs[i];
       std::size_t place = input.data + (i < step.wide ? choices[step.scope.back()] : 0);
-      for (std::size_t d = 0; d < input.strides.size(); ++d) place += choices[step.scope[d]] * input.strides[d];
+      for (std::size_t d = 0; d < input.strides.size(); ++d)
+        place += choices[step.scope[d]] * input.strides[d];
       for (std::size_t c = 0; c < cost.size(); ++c) cost[c] += data_[place + c * input.choice_stride];
     }
   }
 
   const problem& p_;
   elimination_layout layout_;
-  std::vector<double> data_;            // edges, then messages
+  std::vector<double> data_;             // edges, then messages
   std::vector<std::size_t> node_begin_;  // where a node's choices begin in the next two
-  std::vector<double> own_;             // time + price * memory of each choice
+  std::vector<double> own_;              // time + price * memory of each choice
   std::vector<double> choice_through_;
-  std::vector<double> through_;         // like the messages
+  std::vector<double> through_;  // like the messages
   double total_ = 0;
   std::vector<double> scratch_;
 };

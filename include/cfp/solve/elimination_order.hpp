@@ -13,8 +13,8 @@
 
 namespace cfp::detail {
 
-/// Greedy rules: next comes the node whose own table is smallest, or the one that adds the least weight of new
-/// edges between its neighbours (which looks further ahead, and is usually but not always better).
+/// Greedy rules: next comes the node whose own table is smallest, or the one that adds the least weight of
+/// new edges between its neighbours (which looks further ahead, and is usually but not always better).
 enum class order_rule { least_table, least_fill };
 
 struct elimination_order {
@@ -22,13 +22,17 @@ struct elimination_order {
   double steps = 0;  // additions in all tables together, if none is split
 };
 
-/// Plays elimination on the graph alone. Where a node's table would exceed `max_table` entries its neighbours are
-/// not joined, since such a table is going to be split anyway.
+/// Plays elimination on the graph alone. Where a node's table would exceed `max_table` entries its neighbours
+/// are not joined, since such a table is going to be split anyway.
 class order_search {
  public:
   order_search(const problem& p, order_rule rule, double max_table)
-      : rule_(rule), max_weight_(weight(max_table)), neighbours_(p.nodes.size()), own_(p.nodes.size()),
-        table_(p.nodes.size()), key_(p.nodes.size()) {
+      : rule_(rule),
+        max_weight_(weight(max_table)),
+        neighbours_(p.nodes.size()),
+        own_(p.nodes.size()),
+        table_(p.nodes.size()),
+        key_(p.nodes.size()) {
     for (std::size_t n = 0; n < own_.size(); ++n) own_[n] = weight(static_cast<double>(p.nodes[n].size()));
     table_ = own_;
     for (const problem_edge& e : p.edges) join(e.from, e.to);
@@ -58,7 +62,8 @@ class order_search {
  private:
   using entry = std::tuple<double, std::int64_t, std::size_t>;  // what the rule says, table, node
 
-  // Logarithms of table sizes in integers, so that adding and subtracting neighbours leaves no rounding behind.
+  // Logarithms of table sizes in integers, so that adding and subtracting neighbours leaves no rounding
+  // behind.
   static constexpr double unit = 1 << 20;
   static std::int64_t weight(double size) { return static_cast<std::int64_t>(std::log2(size) * unit); }
 

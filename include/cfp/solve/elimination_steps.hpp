@@ -1,11 +1,13 @@
 #pragma once
 
-// Elimination, laid out: which tables are combined when, where their numbers stand, and how to walk over them.
+// Elimination, laid out: which tables are combined when, where their numbers stand, and how to walk over
+// them.
 //
-// Eliminating a node combines everything that mentions it (its own times, edges, messages of earlier steps) and
-// takes the minimum over its choices; what remains is a table over its *scope*, the other nodes mentioned, called
-// the step's *message*. All tables are row-major with nodes in order of elimination, so the node of a step is the
-// outermost dimension of each of its inputs, and the last node of the scope is innermost wherever it occurs.
+// Eliminating a node combines everything that mentions it (its own times, edges, messages of earlier steps)
+// and takes the minimum over its choices; what remains is a table over its *scope*, the other nodes
+// mentioned, called the step's *message*. All tables are row-major with nodes in order of elimination, so the
+// node of a step is the outermost dimension of each of its inputs, and the last node of the scope is
+// innermost wherever it occurs.
 
 #include <algorithm>
 #include <cstddef>
@@ -42,20 +44,22 @@ struct elimination_step {
 /// All steps, in order; the steps of one node follow each other.
 struct elimination_layout {
   std::vector<elimination_step> steps;
-  std::vector<std::size_t> roots;  // steps with an empty scope
+  std::vector<std::size_t> roots;      // steps with an empty scope
   std::vector<std::size_t> edge_data;  // per edge, where its table stands
   std::vector<char> edge_flipped;      // per edge, whether `to` is eliminated before `from`
   std::size_t message_begin = 0;       // edges stand before, messages after
   std::size_t size = 0;
-  double work = 0;     // additions of one run
-  bool exact = true;   // no node is split
+  double work = 0;    // additions of one run
+  bool exact = true;  // no node is split
 };
 
 /// Walks over the rows of a step; `at(i)` is where input i stands for the present row and choice.
 class row_walker {
  public:
   explicit row_walker(const elimination_step& step)
-      : step_(step), digits_(step.scope.empty() ? 0 : step.scope.size() - 1, 0), base_(step.inputs.size()),
+      : step_(step),
+        digits_(step.scope.empty() ? 0 : step.scope.size() - 1, 0),
+        base_(step.inputs.size()),
         at_(step.inputs.size()) {
     locate();
   }
@@ -93,8 +97,9 @@ class row_walker {
   std::vector<std::size_t> at_;
 };
 
-/// Lays out elimination in a given order. A step whose table would exceed `max_table` entries is split: the inputs
-/// are dealt to several steps, each of which minimises on its own, so that the result is a lower bound only.
+/// Lays out elimination in a given order. A step whose table would exceed `max_table` entries is split: the
+/// inputs are dealt to several steps, each of which minimises on its own, so that the result is a lower bound
+/// only.
 class layout_builder {
  public:
   layout_builder(const problem& p, const std::vector<std::size_t>& order, double max_table)
@@ -172,7 +177,8 @@ class layout_builder {
     add_step(n, scope, std::move(group), first);
   }
 
-  void add_step(std::size_t n, const std::vector<std::size_t>& all, std::vector<factor> factors, bool owns_times) {
+  void add_step(std::size_t n, const std::vector<std::size_t>& all, std::vector<factor> factors,
+                bool owns_times) {
     elimination_step step;
     step.node = n;
     step.owns_times = owns_times;
@@ -181,7 +187,9 @@ class layout_builder {
     if (!step.scope.empty()) step.width = step.sizes.back();
     for (std::size_t d = 0; d + 1 < step.sizes.size(); ++d) step.rows *= step.sizes[d];
 
-    const auto is_wide = [&](const factor& f) { return f.scope.size() > 1 && f.scope.back() == step.scope.back(); };
+    const auto is_wide = [&](const factor& f) {
+      return f.scope.size() > 1 && f.scope.back() == step.scope.back();
+    };
     std::stable_partition(factors.begin(), factors.end(), is_wide);
     for (const factor& f : factors) {
       step.wide += static_cast<std::size_t>(is_wide(f));
@@ -189,7 +197,8 @@ class layout_builder {
     }
     const double table = static_cast<double>(step.rows) * static_cast<double>(step.width);
     const double combined = static_cast<double>(std::max<std::size_t>(step.wide, 1)) * table;
-    layout_.work += combined * static_cast<double>(p_.nodes[n].size()) + static_cast<double>(step.inputs.size());
+    layout_.work +=
+        combined * static_cast<double>(p_.nodes[n].size()) + static_cast<double>(step.inputs.size());
 
     step.message = layout_.size;
     layout_.size += step.rows * step.width;

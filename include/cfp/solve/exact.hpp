@@ -2,8 +2,9 @@
 
 // The exact solver: the best plan of a cost graph by eliminating one node at a time.
 //
-// Exact on any graph as long as the tables stay within the budget, which they do when few nodes are alive at any
-// cut through the graph (chains, residual connections, a few long-range nodes); the number of nodes hardly matters.
+// Exact on any graph as long as the tables stay within the budget, which they do when few nodes are alive at
+// any cut through the graph (chains, residual connections, a few long-range nodes); the number of nodes
+// hardly matters.
 
 #include <cstdint>
 #include <limits>
@@ -34,16 +35,17 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
   }
   if (!least.plan.empty()) best.offer(p, least.plan);
   solution answer = best.finish(memory_search(p, limit, options, best, meter).run(bound));
-  // Tables may have been split only where the least memory was sought; then all that is known is "more than this".
+  // Tables may have been split only where the least memory was sought; then all that is known is "more than
+  // this".
   if (!answer.feasible && answer.optimal && !least.plan.empty()) answer.least_memory = limit + 1;
   return answer;
 }
 
 }  // namespace detail
 
-/// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget of
-/// `options` the answer is optimal, or proven infeasible; beyond it, `optimal` is false and the answer holds the best
-/// plan found and a proven lower bound (see `solution`). Throws `invalid_cost_graph`.
+/// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget
+/// of `options` the answer is optimal, or proven infeasible; beyond it, `optimal` is false and the answer
+/// holds the best plan found and a proven lower bound (see `solution`). Throws `invalid_cost_graph`.
 inline solution solve(const cost_graph& graph, const solve_options& options = {}) {
   validate(graph);
   detail::work_meter meter(options);

@@ -66,8 +66,8 @@ inline prefix_cost extend(const prefix_cost& prefix, const cost_node& node,
 
 }  // namespace detail
 
-/// The best plan by plain enumeration; of equally fast plans the lexicographically smallest. Always optimal, with
-/// `least_memory` exact. Throws `invalid_cost_graph`, and `std::length_error` if there are more than
+/// The best plan by plain enumeration; of equally fast plans the lexicographically smallest. Always optimal,
+/// with `least_memory` exact. Throws `invalid_cost_graph`, and `std::length_error` if there are more than
 /// `max_exhaustive_plans` plans.
 inline solution exhaustive(const cost_graph& graph) {
   validate(graph);

@@ -53,8 +53,8 @@ class incumbent {
   solution best_;
 };
 
-/// Changes one node's choice at a time as long as that makes the plan faster and keeps (sum + largest transient)
-/// within `limit` bytes; the largest transient is never lowered, which errs on the safe side.
+/// Changes one node's choice at a time as long as that makes the plan faster and keeps (sum + largest
+/// transient) within `limit` bytes; the largest transient is never lowered, which errs on the safe side.
 class local_search {
  public:
   explicit local_search(const problem& p) : p_(p), incident_(incident_edges(p)) {}
@@ -93,7 +93,8 @@ class local_search {
       const problem_edge& edge = p_.edges[e];
       const std::size_t columns = p_.nodes[edge.to].size();
       for (std::size_t c = 0; c < cost_.size(); ++c) {
-        cost_[c] += edge.from == n ? edge.time[c * columns + plan[edge.to]] : edge.time[plan[edge.from] * columns + c];
+        cost_[c] += edge.from == n ? edge.time[c * columns + plan[edge.to]]
+                                   : edge.time[plan[edge.from] * columns + c];
       }
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-// The least memory that any plan of finite time needs: first the sum alone, then the sum plus the largest transient.
+// The least memory that any plan of finite time needs: first the sum alone, then the sum plus the largest
+// transient.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +20,8 @@
 
 namespace cfp::detail {
 
-/// `p` with every finite time replaced by 0. Most edges vanish: only forbidden pairs still tie nodes together.
+/// `p` with every finite time replaced by 0. Most edges vanish: only forbidden pairs still tie nodes
+/// together.
 inline problem memory_form(const problem& p) {
   problem result;
   result.nodes = p.nodes;
@@ -45,7 +47,8 @@ struct least_sum_plan {
 };
 
 /// Of a `memory_form`. Nothing if every plan is forbidden.
-inline std::optional<least_sum_plan> least_sum(const problem& p, const solve_options& options, work_meter& meter) {
+inline std::optional<least_sum_plan> least_sum(const problem& p, const solve_options& options,
+                                               work_meter& meter) {
   if (p.dead) return std::nullopt;
   elimination e(p, options.max_entries, meter.left() / 4);
   meter.spend(e.work());
@@ -93,18 +96,19 @@ inline plan_indices plan_in(const problem& p, const problem& narrowed, plan_indi
   return plan;
 }
 
-/// The least sum plus largest transient. `bound` is proven; `plan` (empty if none was found) needs `memory`, which
-/// equals the bound unless the budget ran out.
+/// The least sum plus largest transient. `bound` is proven; `plan` (empty if none was found) needs `memory`,
+/// which equals the bound unless the budget ran out.
 struct least_memory_plan {
   std::int64_t bound = std::numeric_limits<std::int64_t>::max();
   std::int64_t memory = std::numeric_limits<std::int64_t>::max();
   plan_indices plan;
 };
 
-/// Searches over bands of transient levels, least bound first: with the largest transient in a band, memory is at
-/// least the band's lower end plus the least sum of choices up to its upper end. A bound left at the largest
-/// integer means that every plan is forbidden.
-inline least_memory_plan least_memory(const problem& with_times, const solve_options& options, work_meter& meter) {
+/// Searches over bands of transient levels, least bound first: with the largest transient in a band, memory
+/// is at least the band's lower end plus the least sum of choices up to its upper end. A bound left at the
+/// largest integer means that every plan is forbidden.
+inline least_memory_plan least_memory(const problem& with_times, const solve_options& options,
+                                      work_meter& meter) {
   least_memory_plan best;
   if (with_times.dead) return best;
   const problem p = memory_form(with_times);

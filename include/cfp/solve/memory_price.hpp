@@ -1,8 +1,8 @@
 #pragma once
 
-// The price of memory (Lagrangian relaxation): for any price, the least of (time + price * memory) less the price of
-// all memory there is bounds the time of every plan within the limit from below. Here is the price for which this
-// bound is highest.
+// The price of memory (Lagrangian relaxation): for any price, the least of (time + price * memory) less the
+// price of all memory there is bounds the time of every plan within the limit from below. Here is the price
+// for which this bound is highest.
 
 #include <algorithm>
 #include <cmath>
@@ -28,12 +28,13 @@ struct price_question {
   std::int64_t capacity;  // bounds the sum of memory, base excluded
   double enough;          // a bound that is high enough to stop
   double guess;           // a price to begin with; 0 for none
-  double slack;           // how far from the best price's bound to stop, as a part of what it is short of `enough`
+  double slack;  // how far from the best price's bound to stop, as a part of what it is short of `enough`
 };
 
-/// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the capacity
-/// (where both would be equally good), until no better plan turns up; without split tables this ends at the best
-/// price. All plans within the capacity are offered to `best`. Leaves `e` run at the price returned.
+/// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the
+/// capacity (where both would be equally good), until no better plan turns up; without split tables this ends
+/// at the best price. All plans within the capacity are offered to `best`. Leaves `e` run at the price
+/// returned.
 inline priced_bound find_memory_price(const problem& p, elimination& e, const price_question& question,
                                       plan_indices least, incumbent& best, work_meter& meter) {
   struct point {

@@ -3,9 +3,9 @@
 // The fastest plan within a memory limit.
 //
 // A plan needs (sum of memory) + (largest transient). The search goes over bands of levels for the largest
-// transient, most promising first. In a band, transients count at least as its lower end, and choices above its
-// upper end are out; what is left is priced (memory_price.hpp), and either the band is hopeless, or it is divided
-// where the priced plan's transient is, or it is searched (pareto.hpp).
+// transient, most promising first. In a band, transients count at least as its lower end, and choices above
+// its upper end are out; what is left is priced (memory_price.hpp), and either the band is hopeless, or it is
+// divided where the priced plan's transient is, or it is searched (pareto.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +34,8 @@ class memory_search {
                 work_meter& meter)
       : p_(p), limit_(limit), options_(options), best_(best), meter_(meter), levels_(transient_levels(p)) {}
 
-  /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best plan,
-  /// unless the budget ran out.
+  /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best
+  /// plan, unless the budget ran out.
   double run(double bound) {
     bands_.push({bound, 0, 0, levels_.size() - 1, nullptr});
     while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
@@ -51,8 +51,8 @@ class memory_search {
   using choice_bounds = std::vector<std::vector<double>>;  // per node and choice of the cost graph, on time
 
   struct band {
-    double bound;  // on time
-    double price;  // a guess
+    double bound;      // on time
+    double price;      // a guess
     std::size_t low;   // first and
     std::size_t high;  // last level
     std::shared_ptr<const choice_bounds> known;
@@ -93,8 +93,8 @@ class memory_search {
     }
   }
 
-  /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves `e` run
-  /// at the price. The plan within is empty if none is known, which is only if tables were split.
+  /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves
+  /// `e` run at the price. The plan within is empty if none is known, which is only if tables were split.
   priced_bound find_price(const problem& p, elimination& e, band& now, double slack) {
     priced_bound priced;
     const std::int64_t capacity = limit_ - levels_[now.low] - p.base_memory;
@@ -111,7 +111,8 @@ class memory_search {
     }
     priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_);
     now.price = priced.price;
-    now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, now.price * static_cast<double>(capacity)));
+    now.bound =
+        std::max(now.bound, priced.bound - rounding(priced.bound, now.price * static_cast<double>(capacity)));
     if (priced.settled && best_.offer(p, priced.within)) now.bound = infinite_time;
     return priced;
   }
@@ -173,9 +174,10 @@ class memory_search {
     return without_dominated(keep_only(p, keep), true);
   }
 
-  /// What plans through each choice take at least, in a band whose `p` was run at its price. Choices not in `p` are
-  /// out for all parts of the band too: dominance in a band holds in its parts.
-  [[nodiscard]] std::shared_ptr<const choice_bounds> bounds_through(const problem& p, elimination& e, const band& b) {
+  /// What plans through each choice take at least, in a band whose `p` was run at its price. Choices not in
+  /// `p` are out for all parts of the band too: dominance in a band holds in its parts.
+  [[nodiscard]] std::shared_ptr<const choice_bounds> bounds_through(const problem& p, elimination& e,
+                                                                    const band& b) {
     meter_.spend(2 * e.work());
     e.run_through();
     auto bounds = std::make_shared<choice_bounds>(p.nodes.size());
@@ -193,7 +195,8 @@ class memory_search {
     return bounds;
   }
 
-  /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it back.
+  /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it
+  /// back.
   void search(const problem& p, band now) {
     if (p.dead) return;
     const std::int64_t floor = levels_[now.low];
@@ -205,8 +208,9 @@ class memory_search {
     e.run_through();
     pareto_search labels(p, e, now.price, limit_ - p.base_memory, floor, options_.max_entries / 8, meter_);
 
-    // Only plans below targets that rise from the bound: what a target cuts off is slower than it, so either the
-    // fastest plan is found or the target is the new bound. Each time first with small sets, for a good plan.
+    // Only plans below targets that rise from the bound: what a target cuts off is slower than it, so either
+    // the fastest plan is found or the target is the new bound. Each time first with small sets, for a good
+    // plan.
     const bool divisible = now.low < now.high;
     const double max_work = divisible ? divisible_work + 40 * e.work() : infinite_time;
     const double first_bound = now.bound;
@@ -222,16 +226,19 @@ class memory_search {
       if (outcome.complete) now.bound = std::max(now.bound, target());
       const double gap = goal(all_memory) - now.bound;
       if (!(gap > 0)) return;
-      if (gap < first_gap / 2 && !meter_.over()) return bands_.push(now);  // many more choices are hopeless now
-      if (!outcome.complete) return divisible && !meter_.over() ? divide(now, levels_[now.high]) : give_up(now);
+      if (gap < first_gap / 2 && !meter_.over())
+        return bands_.push(now);  // many more choices are hopeless now
+      if (!outcome.complete)
+        return divisible && !meter_.over() ? divide(now, levels_[now.high]) : give_up(now);
       const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
       if (fraction == 1.0 / 4 && others_first && ++now.visits <= max_visits) return bands_.push(now);
     }
   }
 
   static constexpr std::size_t few_labels = 10;
-  static constexpr double divisible_work = 1e7;  // steps after which a band is divided rather than searched on
-  static constexpr int max_visits = 3;           // so often a band is put back because others look better
+  static constexpr double divisible_work =
+      1e7;                              // steps after which a band is divided rather than searched on
+  static constexpr int max_visits = 3;  // so often a band is put back because others look better
 
   const problem& p_;
   std::int64_t limit_;

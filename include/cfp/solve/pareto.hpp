@@ -1,8 +1,8 @@
 #pragma once
 
-// Elimination with a memory limit: an entry of a table is not one number but the set of partial plans none of which
-// is beaten by another in time, sum of memory and largest transient together. A bound from the price of memory
-// (memory_price.hpp) leaves few of them alive.
+// Elimination with a memory limit: an entry of a table is not one number but the set of partial plans none of
+// which is beaten by another in time, sum of memory and largest transient together. A bound from the price of
+// memory (memory_price.hpp) leaves few of them alive.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,8 @@ namespace cfp::detail {
 
 inline constexpr std::uint32_t no_label = std::numeric_limits<std::uint32_t>::max();
 
-/// A partial plan: choices for a step's node and everything eliminated into it, given an entry of its message.
+/// A partial plan: choices for a step's node and everything eliminated into it, given an entry of its
+/// message.
 struct label {
   double time;
   double excess;  // its time + price * memory, above the least of its entry
@@ -54,22 +55,27 @@ inline void keep_undominated(std::vector<label>& labels) {
 }
 
 struct pareto_outcome {
-  bool complete = false;         // the budget sufficed
-  plan_indices plan;             // the fastest plan found below the target; empty if none
-  double open = infinite_time;   // least bound of what was cut off because of `max_labels`
+  bool complete = false;        // the budget sufficed
+  plan_indices plan;            // the fastest plan found below the target; empty if none
+  double open = infinite_time;  // least bound of what was cut off because of `max_labels`
 };
 
 class pareto_search {
  public:
-  /// `e` is exact, was run at `price`, and knows `through`. `capacity` bounds sum plus largest transient, base
-  /// excluded; every transient of `p` is at least `floor`.
-  pareto_search(const problem& p, const elimination& e, double price, std::int64_t capacity, std::int64_t floor,
-                double max_labels_in_all, work_meter& meter)
-      : p_(p), e_(e), price_(price), capacity_(capacity), floor_(floor),
-        max_in_all_(std::min(max_labels_in_all, 4e9)), meter_(meter) {}
+  /// `e` is exact, was run at `price`, and knows `through`. `capacity` bounds sum plus largest transient,
+  /// base excluded; every transient of `p` is at least `floor`.
+  pareto_search(const problem& p, const elimination& e, double price, std::int64_t capacity,
+                std::int64_t floor, double max_labels_in_all, work_meter& meter)
+      : p_(p),
+        e_(e),
+        price_(price),
+        capacity_(capacity),
+        floor_(floor),
+        max_in_all_(std::min(max_labels_in_all, 4e9)),
+        meter_(meter) {}
 
-  /// The fastest plan below `target`, exactly if nothing was cut off: about `max_labels` stay in a set at most.
-  /// Stops, incomplete, after `max_work` steps.
+  /// The fastest plan below `target`, exactly if nothing was cut off: about `max_labels` stay in a set at
+  /// most. Stops, incomplete, after `max_work` steps.
   pareto_outcome run(double target, std::size_t max_labels, double max_work) {
     stop_at_ = meter_.left() - max_work;
     ceiling_ = target + price_ * static_cast<double>(capacity_);
@@ -128,7 +134,9 @@ class pareto_search {
       }
       for (std::size_t x = 0; x < step.width; ++x) settle(place + x, buckets_[x]);
       meter_.spend(4 * static_cast<double>(step.width * p_.nodes[step.node].size()));
-      if (meter_.over() || meter_.left() < stop_at_ || static_cast<double>(pool_.size() + traces_.size()) > max_in_all_) return false;
+      if (meter_.over() || meter_.left() < stop_at_ ||
+          static_cast<double>(pool_.size() + traces_.size()) > max_in_all_)
+        return false;
     }
     return true;
   }
@@ -146,8 +154,13 @@ class pareto_search {
   void expand(const elimination_step& step, const row_walker& walker, std::size_t choice, std::size_t x,
               double least_total, double least_of_entry) {
     const problem_node& node = p_.nodes[step.node];
-    label start{node.time[choice], 0, node.memory[choice], std::max(floor_, node.transient[choice]),
-                static_cast<std::uint32_t>(choice), no_label, no_label};
+    label start{node.time[choice],
+                0,
+                node.memory[choice],
+                std::max(floor_, node.transient[choice]),
+                static_cast<std::uint32_t>(choice),
+                no_label,
+                no_label};
     std::size_t left = 0;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i].child == no_step) {
@@ -178,8 +191,13 @@ class pareto_search {
     for (const label& a : labels) {
       for (std::uint32_t i = set.first; i < set.last; ++i) {
         const label& b = pool_[i];
-        label sum{a.time + b.time, a.excess + b.excess, a.memory + b.memory, std::max(a.transient, b.transient),
-                  a.choice, a.trace, i};
+        label sum{a.time + b.time,
+                  a.excess + b.excess,
+                  a.memory + b.memory,
+                  std::max(a.transient, b.transient),
+                  a.choice,
+                  a.trace,
+                  i};
         ++tried;
         if (!hopeless(least_total, sum)) {
           result.push_back(sum);
@@ -197,14 +215,16 @@ class pareto_search {
     meter_.spend(4 * steps_per_label * static_cast<double>(labels.size()));
     keep_undominated(labels);
     if (labels.size() > max_labels_) thin_out(labels, least_total);
-    std::stable_sort(labels.begin(), labels.end(), [](const label& a, const label& b) { return a.excess < b.excess; });
+    std::stable_sort(labels.begin(), labels.end(),
+                     [](const label& a, const label& b) { return a.excess < b.excess; });
   }
 
-  /// Keeps the label with least memory, and of each of equally wide ranges of memory the one with least excess: a
-  /// plan that just fits the limit is put together from parts of all sizes.
+  /// Keeps the label with least memory, and of each of equally wide ranges of memory the one with least
+  /// excess: a plan that just fits the limit is put together from parts of all sizes.
   void thin_out(std::vector<label>& labels, double least_total) {
     const std::int64_t least = labels.front().memory;
-    const std::int64_t range_width = (labels.back().memory - least) / static_cast<std::int64_t>(max_labels_) + 1;
+    const std::int64_t range_width =
+        (labels.back().memory - least) / static_cast<std::int64_t>(max_labels_) + 1;
     std::vector<label> kept{labels.front()};
     std::int64_t last_range = -1;
     for (auto l = labels.begin() + 1; l != labels.end(); ++l) {
@@ -263,7 +283,8 @@ class pareto_search {
     return plan;
   }
 
-  static constexpr double steps_per_label = 10;  // handling a label takes about as long as this many additions
+  static constexpr double steps_per_label =
+      10;  // handling a label takes about as long as this many additions
 
   const problem& p_;
   const elimination& e_;
@@ -276,9 +297,9 @@ class pareto_search {
   double stop_at_ = 0;
   std::size_t max_labels_ = 0;
   double open_ = infinite_time;
-  std::vector<label> pool_;        // all labels, set after set
+  std::vector<label> pool_;  // all labels, set after set
   std::vector<trace> traces_;
-  std::vector<label_set> sets_;    // per entry of a message, in order of excess
+  std::vector<label_set> sets_;  // per entry of a message, in order of excess
   std::vector<double> row_;
   std::vector<std::vector<label>> buckets_;  // per entry of a row
 };

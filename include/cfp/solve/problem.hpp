@@ -1,7 +1,7 @@
 #pragma once
 
-// The form of a cost graph that the exact solver works on: choices can be dropped from it, at most one edge joins
-// two nodes, and edges that do not make their ends depend on each other are gone.
+// The form of a cost graph that the exact solver works on: choices can be dropped from it, at most one edge
+// joins two nodes, and edges that do not make their ends depend on each other are gone.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace cfp::detail {
 inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 
 struct problem_node {
-  std::vector<int> original;            // what each choice is called in the cost graph
+  std::vector<int> original;  // what each choice is called in the cost graph
   std::vector<double> time;
-  std::vector<std::int64_t> memory;     // above the least of this node, which is in problem::base_memory
+  std::vector<std::int64_t> memory;  // above the least of this node, which is in problem::base_memory
   std::vector<std::int64_t> transient;
 
   [[nodiscard]] std::size_t size() const { return time.size(); }

@@ -20,18 +20,19 @@ namespace cfp {
 /// | false    | false   | the budget ran out before a plan was found; there may be one                  |
 struct solution {
   bool feasible = false;
-  std::vector<int> choices;                              ///< one per node; empty if not feasible
+  std::vector<int> choices;                               ///< one per node; empty if not feasible
   double time = std::numeric_limits<double>::infinity();  ///< of `choices`, as `evaluate` gives it
-  std::int64_t memory = 0;                               ///< of `choices`, as `evaluate` gives it; bytes
+  std::int64_t memory = 0;                                ///< of `choices`, as `evaluate` gives it; bytes
   bool optimal = false;
   double bound = -std::numeric_limits<double>::infinity();  ///< no plan within the limit takes less time
 
-  /// Set if memory is known to be what makes the graph infeasible: the least memory that any plan of finite time needs, in
-  /// bytes, so that a caller can say by how much the limit misses. Exact, unless `solve` ran out of budget while
-  /// computing it; then it is a proven lower bound, itself above the limit.
+  /// Set if memory is known to be what makes the graph infeasible: the least memory that any plan of finite
+  /// time needs, in bytes, so that a caller can say by how much the limit misses. Exact, unless `solve` ran
+  /// out of budget while computing it; then it is a proven lower bound, itself above the limit.
   std::optional<std::int64_t> least_memory;
 
-  /// How far `time` may be above the optimum, relative to `time`: 0 if optimal, +infinity if nothing is known.
+  /// How far `time` may be above the optimum, relative to `time`: 0 if optimal, +infinity if nothing is
+  /// known.
   [[nodiscard]] double gap() const {
     if (optimal || time == bound) return 0;
     if (!feasible || time == 0) return std::numeric_limits<double>::infinity();
