@@ -21,6 +21,11 @@ void* operator new(std::size_t n, std::align_val_t a) {
   const std::size_t align = static_cast<std::size_t>(a);
   return driver::counted(std::aligned_alloc(align, (n + align - 1) / align * align));
 }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {  // what std::stable_sort asks for
+  void* p = std::malloc(n ? n : 1);
+  return p ? driver::counted(p) : nullptr;
+}
+void operator delete(void* p, const std::nothrow_t&) noexcept { driver::uncount(p); }
 void operator delete(void* p) noexcept { driver::uncount(p); }
 void operator delete(void* p, std::size_t) noexcept { driver::uncount(p); }
 void operator delete(void* p, std::align_val_t) noexcept { driver::uncount(p); }
