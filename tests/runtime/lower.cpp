@@ -1,5 +1,5 @@
-// Lowering: a training under any assignments, each operation's drawn on its own, equals the training of one rank;
-// conversions between any partitions deliver what the partitions mean; planned memory never overlaps.
+// Lowering: a training under any assignments, each operation's drawn on its own, equals the training of one
+// rank; conversions between any partitions deliver what the partitions mean; planned memory never overlaps.
 #include "../catch.hpp"
 
 #include "gpt_model.hpp"
@@ -8,6 +8,8 @@
 #include <cfp/runtime/lower.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,7 +19,7 @@ using namespace cfp;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int cases = 4;  // sanitizers are slow
+constexpr int cases = 8;  // sanitizers are slow
 #else
 constexpr int cases = 40;
 #endif
@@ -54,13 +56,15 @@ graph tiny_gpt() {
   return g;
 }
 
-// Every assignment an operation admits: each axis splits no factor or one, or, where that is linear, nothing but sums.
+// Every assignment an operation admits: each axis splits no factor or one, or, where that is linear, nothing
+// but sums.
 std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
   std::vector<assignment> all{{}}, kept;
   for (int axis = 0; axis < mesh.rank(); ++axis) {
     std::vector<assignment> more;
     for (assignment a : all)
-      for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none; f < o.r.factors.size(); ++f) {
+      for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none;
+           f < o.r.factors.size(); ++f) {
         if (mesh.size(axis) == 1 && f != assignment::none) continue;  // nothing to split over
         a.factor[axis] = static_cast<signed char>(f);
         more.push_back(a);
@@ -73,8 +77,8 @@ std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
 }
 
 // A partition of a tensor of this shape: axes split any dimension in any order, or owe a sum.
-partition some_partition(random_engine& random, const extents& shape, const mesh_shape& mesh, reduction combine,
-                         bool may_owe) {
+partition some_partition(random_engine& random, const extents& shape, const mesh_shape& mesh,
+                         reduction combine, bool may_owe) {
   for (;;) {
     partition p = partition::replicated(shape.size());
     std::vector<int> axes;
@@ -83,8 +87,10 @@ partition some_partition(random_engine& random, const extents& shape, const mesh
     for (int a : axes) {
       if (mesh.size(a) == 1) continue;
       const int choice = below(random, shape.size() + 1 + may_owe);
-      if (choice < shape.size()) p.split(choice, a);
-      else if (choice > shape.size()) p.partial[a] = {true, combine};
+      if (choice < shape.size())
+        p.split(choice, a);
+      else if (choice > shape.size())
+        p.partial[a] = {true, combine};
     }
     if (divides(p, shape, mesh)) return p;
   }
@@ -94,12 +100,14 @@ sharding some_sharding(random_engine& random, const graph& g, const mesh_shape& 
   sharding s = sharding::replicated(g);
   for (int i = 0; i < g.size(); ++i) {
     const auto choices = admitted(g.at(i), mesh);
-    s.assigned[static_cast<std::size_t>(i)] = choices[static_cast<std::size_t>(below(random, static_cast<int>(choices.size())))];
+    s.assigned[static_cast<std::size_t>(i)] =
+        choices[static_cast<std::size_t>(below(random, static_cast<int>(choices.size())))];
   }
   for (int v = 0; v < g.value_count(); ++v) {  // some tensors are also materialised
     if (g[v].type == element::index || below(random, 4) != 0) continue;
     for (int k = 1 + below(random, 2); k > 0; --k)
-      s.materialised[static_cast<std::size_t>(v)].push(some_partition(random, g[v].shape, mesh, reduction::sum, false));
+      s.materialised[static_cast<std::size_t>(v)].push(
+          some_partition(random, g[v].shape, mesh, reduction::sum, false));
   }
   return s;
 }
@@ -174,7 +182,8 @@ std::vector<use> uses(const program& p) {
   return out;
 }
 
-// Buffers whose memory is shared though both are needed, misplaced or missing; and the largest sum of live bytes.
+// Buffers whose memory is shared though both are needed, misplaced or missing; and the largest sum of live
+// bytes.
 struct memory_report {
   int overlapping = 0, misplaced = 0, chained = 0;
   long live = 0;
@@ -188,7 +197,8 @@ memory_report inspect(const program& p) {
     if (p[x.root].root != x.root) ++out.chained;
     if (x.root != static_cast<int>(b) || x.persistent || life[b].from < 0) continue;
     roots.push_back(static_cast<int>(b));
-    if (x.offset < 0 || x.offset % memory_alignment != 0 || x.offset + x.bytes > p.arena_bytes) ++out.misplaced;
+    if (x.offset < 0 || x.offset % memory_alignment != 0 || x.offset + x.bytes > p.arena_bytes)
+      ++out.misplaced;
   }
   for (std::size_t i = 0; i < roots.size(); ++i)
     for (std::size_t k = 0; k < i; ++k) {
@@ -201,7 +211,8 @@ memory_report inspect(const program& p) {
   for (int t = 0; t <= static_cast<int>(p.code.size()); ++t) {
     long live = 0;
     for (int b : roots)
-      if (life[static_cast<std::size_t>(b)].from <= t && t <= life[static_cast<std::size_t>(b)].to) live += p[b].bytes;
+      if (life[static_cast<std::size_t>(b)].from <= t && t <= life[static_cast<std::size_t>(b)].to)
+        live += p[b].bytes;
     out.live = std::max(out.live, live);
   }
   return out;
@@ -261,8 +272,8 @@ TEST_CASE("the arena of one rank holds what is live and little more") {
 
 namespace {
 
-// One tensor, given in one partition and converted to another by a lowered program, on real ranks. Its elements are
-// whole numbers, so every result is exact.
+// One tensor, given in one partition and converted to another by a lowered program, on real ranks. Its
+// elements are whole numbers, so every result is exact.
 struct conversion_case {
   extents shape;
   mesh_shape mesh;
@@ -283,8 +294,8 @@ int owing_count(const partition& p, const mesh_shape& mesh) {
 }
 
 template <class Combine>
-std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combine, double identity, random_engine& random,
-                      long& bytes_over) {
+std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combine, double identity,
+                      random_engine& random, long& bytes_over) {
   graph g;
   value v;
   v.label = "tensor";
@@ -303,7 +314,8 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
 
   const long n = elements(c.shape);
   const int parts = owing_count(c.from, c.mesh);
-  std::vector<std::vector<double>> part(static_cast<std::size_t>(parts), std::vector<double>(static_cast<std::size_t>(n)));
+  std::vector<std::vector<double>> part(static_cast<std::size_t>(parts),
+                                        std::vector<double>(static_cast<std::size_t>(n)));
   for (auto& x : part)
     for (double& e : x) e = below(random, 2001) - 1000;
   std::vector<double> whole(static_cast<std::size_t>(n), identity);
@@ -346,13 +358,17 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
       for (int other = 0; other < c.mesh.devices(); ++other) {
         bool partner = true;
         for (int a = 0; a < c.mesh.rank(); ++a)
-          partner = partner && (c.to.partial[a].owed || c.mesh.coordinate(other, a) == c.mesh.coordinate(device, a));
+          partner = partner &&
+                    (c.to.partial[a].owed || c.mesh.coordinate(other, a) == c.mesh.coordinate(device, a));
         if (!partner) continue;
         const auto& theirs = held[static_cast<std::size_t>(other)];
-        if (theirs.size() != held[me].size() || theirs.empty()) wrong = "a source was overwritten";
-        else sum = combine(sum, theirs[static_cast<std::size_t>(i)]);
+        if (theirs.size() != held[me].size() || theirs.empty())
+          wrong = "a source was overwritten";
+        else
+          sum = combine(sum, theirs[static_cast<std::size_t>(i)]);
       }
-      if (sum != whole[static_cast<std::size_t>(global)]) wrong = "rank " + std::to_string(device) + " holds something else";
+      if (sum != whole[static_cast<std::size_t>(global)])
+        wrong = "rank " + std::to_string(device) + " holds something else";
     });
     if (!wrong.empty()) return wrong;
   }
@@ -374,7 +390,8 @@ std::string words(const partition& p) {
 // Gathering everything, then slicing: what any conversion can be done with.
 long naive_bytes(const conversion_case& c) {
   const partition all = partition::replicated(c.shape.size());
-  return convert(c.from, all, c.shape, sizeof(double), c.mesh).bytes + convert(all, c.to, c.shape, sizeof(double), c.mesh).bytes;
+  return convert(c.from, all, c.shape, sizeof(double), c.mesh).bytes +
+         convert(all, c.to, c.shape, sizeof(double), c.mesh).bytes;
 }
 
 }  // namespace
@@ -384,7 +401,8 @@ TEST_CASE("conversions deliver what the partitions mean") {
   const auto max = [](double a, double b) { return a > b ? a : b; };
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   random_engine random(7);
-  for (const std::vector<int>& sizes : std::vector<std::vector<int>>{{2}, {4}, {3}, {2, 2}, {2, 3}, {1, 4}, {2, 2, 2}}) {
+  for (const std::vector<int>& sizes :
+       std::vector<std::vector<int>>{{2}, {4}, {3}, {2, 2}, {2, 3}, {1, 4}, {2, 2, 2}}) {
     rank_pool pool(sizes);
     pool.set_deadline(std::chrono::minutes(1));
     const mesh_shape mesh = mesh_of(sizes);
@@ -394,10 +412,12 @@ TEST_CASE("conversions deliver what the partitions mean") {
       const bool largest = n % 8 == 7;
       c.from = some_partition(random, c.shape, mesh, largest ? reduction::max : reduction::sum, true);
       c.to = some_partition(random, c.shape, mesh, reduction::sum, !largest);
-      INFO("mesh " << words(sizes) << ", from " << words(c.from) << " to " << words(c.to) << (largest ? " by max" : ""));
+      INFO("mesh " << words(sizes) << ", from " << words(c.from) << " to " << words(c.to)
+                   << (largest ? " by max" : ""));
       long over = 0;
       CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).possible);
-      CHECK((largest ? converted(pool, c, max, lowest, random, over) : converted(pool, c, sum, 0, random, over)) == "");
+      CHECK((largest ? converted(pool, c, max, lowest, random, over)
+                     : converted(pool, c, sum, 0, random, over)) == "");
       CHECK(over == 0);
       CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).bytes <= naive_bytes(c));
       // Converted, nothing is left to do.

@@ -83,12 +83,13 @@ struct lowerer {
                          (forms_given && from_outside[static_cast<std::size_t>(v)]);
     if (have.empty() || outside) {
       from_outside[static_cast<std::size_t>(v)] = true;
-      for (int b : have)
-        if (out[b].held == p) return b;
       partition at = p;
+      for (partition::debt& d : at.partial) d = {};  // what is given is complete; `nearest` makes parts of sums of it
       if (const int u = update_of[static_cast<std::size_t>(v)]; u >= 0)
         at = operand_partition(g.at(u).r, operand_index(u, v), plan.assigned[static_cast<std::size_t>(u)]);
-      keep(v, allocate(v, at, true));
+      bool given = false;
+      for (int b : have) given = given || out[b].held == at;
+      if (!given) keep(v, allocate(v, at, true));
     }
     const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
     if (!outside && !wanted.empty() && !materialised[static_cast<std::size_t>(v)]) {

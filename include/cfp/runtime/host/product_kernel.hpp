@@ -51,6 +51,10 @@ inline merged merge(const call& c, const list<int, max_factors>& factors, const 
   return out;
 }
 
+inline bool has_unit(const merged& x, const merged& y, int tensor) {
+  return x.size == 1 || y.size == 1 || x.stride[tensor] == 1 || y.stride[tensor] == 1;
+}
+
 }  // namespace detail
 
 /// result = sum over shared factors of operand 0 times operand 1.
@@ -70,8 +74,11 @@ void run_product(const call& c) {
   sorted(r.results[0], [&](int f) { return in(1, f) && !in(0, f); }, columns);
   sorted(r.results[0], [&](int f) { return in(0, f) && in(1, f); }, loops);
   sorted(r.operands[0], [&](int f) { return in(1, f) && !in(2, f); }, sums);
-  const detail::merged m = detail::merge(c, rows, t, 0, 2), n = detail::merge(c, columns, t, 1, 2),
-                       k = detail::merge(c, sums, t, 0, 1);
+  detail::merged m = detail::merge(c, rows, t, 0, 2), n = detail::merge(c, columns, t, 1, 2);
+  const detail::merged k = detail::merge(c, sums, t, 0, 1);
+  // A matrix that no direction walks by one becomes vectors, which may have any stride.
+  if (!detail::has_unit(m, k, 0) || !detail::has_unit(m, n, 2)) m = {1, {1, 1, 1}, rows};
+  if (!detail::has_unit(k, n, 1)) n = {1, {1, 1, 1}, columns};
   for (int f : m.rest) loops.push(f);
   for (int f : n.rest) loops.push(f);
   const int plain = loops.size();  // from here on, loops add to the result
