@@ -8,17 +8,14 @@
 
 namespace cfp {
 
-/// Where `solve` stops being exact. The first two are counted, so that the same graph and options always give
-/// the same answer; whether `max_seconds` strikes depends on the machine.
+/// Where `solve` stops being exact. The first two are counted, so the same graph and options always give the
+/// same answer; whether `max_seconds` strikes depends on the machine.
 struct solve_options {
-  /// Numbers held in tables at a time, of 8 bytes each; edges of the graph are not counted.
-  double max_entries = 2e8;
-
-  /// Additions in tables; a machine does 1e9 to 3e9 a second.
-  double max_steps = 5e10;
-
-  /// Wall time, looked at between tables; also lowers `max_steps` to 1e9 for each second.
-  double max_seconds = std::numeric_limits<double>::infinity();
+  double max_entries =
+      2e8;  ///< numbers held in tables at a time (8 bytes each, edges of the graph not counted)
+  double max_steps = 2e10;  ///< additions in tables, about 1e9 to 2e9 a second
+  double max_seconds =
+      std::numeric_limits<double>::infinity();  ///< wall time; also allows 1e9 steps each at most
 };
 
 namespace detail {

@@ -18,7 +18,8 @@
 namespace cfp::detail {
 
 /// One node while its choices are compared: the choices that are left, and for each the time it takes at
-/// least (`base`) and what comes on top, depending on the neighbours' choices (`excess`, one row per choice).
+/// least
+/// (`base`) and what comes on top, depending on the neighbours' choices (`excess`, one row per choice).
 class dominance_view {
  public:
   dominance_view(const problem& p, const std::vector<std::size_t>& incident, const choice_mask& keep,

@@ -28,7 +28,7 @@ struct price_question {
   std::int64_t capacity;  // bounds the sum of memory, base excluded
   double enough;          // a bound that is high enough to stop
   double guess;           // a price to begin with; 0 for none
-  double slack;           // to stop where so small a part of what is missing to `enough` can be gained
+  double slack;  // how far from the best price's bound to stop, as a part of what it is short of `enough`
 };
 
 /// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the
@@ -73,10 +73,12 @@ inline priced_bound find_memory_price(const problem& p, elimination& e, const pr
     (first.memory <= room ? inside : outside) = first;
   }
   if (outside.memory < 0) outside = ask(0);
-  result.settled = outside.memory <= room && e.exact();  // no price is needed: the fastest plan is within
+  if (outside.memory <= room) {  // no price is needed: the fastest plan is within
+    result.settled = e.exact();
+    return result;
+  }
   constexpr int max_prices = 60;
-  for (int i = 0; i < max_prices && outside.memory > room; ++i) {
-    if (result.bound >= question.enough || meter.over()) break;
+  for (int i = 0; i < max_prices && result.bound < question.enough && !meter.over(); ++i) {
     const double price = (inside.time - outside.time) / (outside.memory - inside.memory);
     if (!(price > 0) || !(price < infinite_time)) break;
     const point next = ask(price);

@@ -5,7 +5,7 @@
 // A plan needs (sum of memory) + (largest transient). The search goes over bands of levels for the largest
 // transient, most promising first. In a band, transients count at least as its lower end, and choices above
 // its upper end are out; what is left is priced (memory_price.hpp), and either the band is hopeless, or it is
-// divided, or it is searched (pareto.hpp). What a band teaches about single choices serves its parts.
+// divided where the priced plan's transient is, or it is searched (pareto.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -195,7 +195,8 @@ class memory_search {
     return bounds;
   }
 
-  /// Finds the fastest plan of a band (`p` is what is left of it), or raises its bound and puts it back.
+  /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it
+  /// back.
   void search(const problem& p, band now) {
     if (p.dead) return;
     const std::int64_t floor = levels_[now.low];
@@ -207,26 +208,26 @@ class memory_search {
     e.run_through();
     pareto_search labels(p, e, now.price, limit_ - p.base_memory, floor, options_.max_entries / 8, meter_);
 
-    // Only plans below a target that rises from the bound: what it cuts off is slower, so either the fastest
-    // plan is found or the target is the new bound. Each time first with small sets, for a good plan.
+    // Only plans below targets that rise from the bound: what a target cuts off is slower than it, so either
+    // the fastest plan is found or the target is the new bound. Each time first with small sets, for a good
+    // plan.
     const bool divisible = now.low < now.high;
     const double max_work = divisible ? divisible_work + 40 * e.work() : infinite_time;
     const double first_bound = now.bound;
-    const double first_gap = goal(all_memory) - first_bound;
+    const double first_gap = goal(all_memory) - now.bound;
     for (const double fraction : {1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0}) {
       const auto target = [&] { return std::min(goal(all_memory), first_bound + fraction * first_gap); };
       pareto_outcome outcome = labels.run(target(), few_labels, max_work);
       if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
       if (outcome.complete && outcome.open < target()) {
-        outcome = labels.run(target(), all_labels, max_work);
+        outcome = labels.run(target(), std::numeric_limits<std::size_t>::max(), max_work);
         if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
       }
-      if (outcome.complete) {
-        if (fraction == 1.0 || target() >= goal(all_memory)) return;
-        now.bound = std::max(now.bound, target() - rounding(target(), all_memory));
-      }
-      const bool better_pruned = goal(all_memory) - now.bound < first_gap / 2;
-      if (better_pruned && !meter_.over()) return bands_.push(now);
+      if (outcome.complete) now.bound = std::max(now.bound, target());
+      const double gap = goal(all_memory) - now.bound;
+      if (!(gap > 0)) return;
+      if (gap < first_gap / 2 && !meter_.over())
+        return bands_.push(now);  // many more choices are hopeless now
       if (!outcome.complete)
         return divisible && !meter_.over() ? divide(now, levels_[now.high]) : give_up(now);
       const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
@@ -235,7 +236,6 @@ class memory_search {
   }
 
   static constexpr std::size_t few_labels = 10;
-  static constexpr std::size_t all_labels = std::numeric_limits<std::size_t>::max();
   static constexpr double divisible_work =
       1e7;                              // steps after which a band is divided rather than searched on
   static constexpr int max_visits = 3;  // so often a band is put back because others look better
