@@ -2,7 +2,7 @@
 // a single rank.
 #pragma once
 
-#include <cfp/plan/named.hpp>
+#include <cfp/plan/search.hpp>
 
 #include <malloc.h>
 

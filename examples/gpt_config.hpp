@@ -46,6 +46,11 @@ inline gpt_config read_gpt_config(const std::string& path) {
   if (!has("layer_norm_epsilon")) throw fail("layer_norm_epsilon", "is missing");
   if (!j.at("layer_norm_epsilon").is_number()) throw fail("layer_norm_epsilon", "must be a number, is " + j.at("layer_norm_epsilon").dump());
   c.epsilon = j.at("layer_norm_epsilon");
+  if (has("initializer_range")) {
+    if (!j.at("initializer_range").is_number() || !(j.at("initializer_range") > 0))
+      throw fail("initializer_range", "must be a positive number, is " + j.at("initializer_range").dump());
+    c.deviation = j.at("initializer_range");
+  }
   if (c.width % c.heads != 0)
     throw fail("n_head", "must divide n_embd " + std::to_string(c.width) + ", is " + std::to_string(c.heads));
   if (has("n_inner") && j.at("n_inner") != 4 * c.width) throw fail("n_inner", "must be null or 4 n_embd, is " + j.at("n_inner").dump());

@@ -13,6 +13,7 @@
 struct gpt_config {
   long layers = 12, heads = 12, width = 768, vocabulary = 50304, positions = 1024;
   double epsilon = 1e-5;
+  double deviation = 0.02;  ///< of the initial weights
   long batch = 4, sequence = 128;
 };
 
@@ -41,19 +42,19 @@ inline cfp::graph gpt(const gpt_config& c) {
   const cfp::tensor tokens = indices("tokens", {batch, sequence}, c.vocabulary);
   const cfp::tensor targets = indices("targets", {batch, sequence}, c.vocabulary);
   const cfp::tensor positions = indices("positions", {sequence}, c.positions);
-  const cfp::tensor wte = net.weight("wte.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, 0.02});
-  const cfp::tensor wpe = net.weight("wpe.weight", {{"positions", c.positions}, embedding}, {0, 0.02});
+  const cfp::tensor wte = net.weight("wte.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, c.deviation});
+  const cfp::tensor wpe = net.weight("wpe.weight", {{"positions", c.positions}, embedding}, {0, c.deviation});
   const cfp::tensor words = cfp::lookup(wte, tokens);
   cfp::tensor x = cfp::add_rows(words, cfp::lookup(wpe, positions));
 
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
-  const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(c.layers));
+  const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
   for (long l = 0; l < c.layers; ++l) {
     const std::string layer = "h." + std::to_string(l);
     net.scope(layer + ".ln_1");
     const cfp::tensor normed = gpt_norm(net, x, c);
     net.scope(layer + ".attn");
-    const cfp::tensor fused = gpt_linear(net, normed, "c_attn", embedding, {"qkv", 3 * c.width}, 0.02);
+    const cfp::tensor fused = gpt_linear(net, normed, "c_attn", embedding, {"qkv", 3 * c.width}, c.deviation);
     const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
     const cfp::tensor score = cfp::scores(q, k);
     const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
@@ -62,7 +63,7 @@ inline cfp::graph gpt(const gpt_config& c) {
     net.scope(layer + ".ln_2");
     const cfp::tensor middle = gpt_norm(net, x, c);
     net.scope(layer + ".mlp");
-    const cfp::tensor up = gpt_linear(net, middle, "c_fc", embedding, {"hidden", 4 * c.width}, 0.02);
+    const cfp::tensor up = gpt_linear(net, middle, "c_fc", embedding, {"hidden", 4 * c.width}, c.deviation);
     x = cfp::add(x, gpt_linear(net, cfp::gelu(up), "c_proj", {"hidden", 4 * c.width}, embedding, residual));
   }
   net.scope("ln_f");

@@ -65,14 +65,13 @@ std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
     for (assignment a : all)
       for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none;
            f < o.r.factors.size(); ++f) {
-        if (mesh.size(axis) == 1 && f != assignment::none) continue;  // nothing to split over
         a.factor[axis] = static_cast<signed char>(f);
         more.push_back(a);
       }
     all = more;
   }
   for (const assignment& a : all)
-    if (admissible(o.r, o.sizes, a, mesh)) kept.push_back(a);
+    if (admissible(o.r, o.op->linear, o.sizes, a, mesh)) kept.push_back(a);
   return kept;
 }
 

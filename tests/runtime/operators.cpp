@@ -366,7 +366,7 @@ std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
     all = more;
   }
   for (const assignment& a : all)
-    if (admissible(o.r, o.sizes, a, mesh)) kept.push_back(a);
+    if (admissible(o.r, o.op->linear, o.sizes, a, mesh)) kept.push_back(a);
   return kept;
 }
 

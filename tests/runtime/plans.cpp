@@ -49,7 +49,7 @@ graph gated_model() {
 
 gpt_config tiny_config() {
   gpt_config c = read_gpt_config(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json");
-  c.vocabulary = 512;
+  c.vocabulary = 512;  // weights so large that scores vary as in a wide model; else queries' gradients are rounding noise
   c.batch = 4;
   c.sequence = 8;
   return c;
@@ -144,7 +144,7 @@ TEST_CASE("every choice of a GPT trains as one rank does, four ranks on one axis
 TEST_CASE("every choice of a GPT trains as one rank does, four ranks on two axes") {
   gpt_config c = tiny_config();
   c.layers = 1;
-  check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 3);
+  check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 10);
 }
 
 TEST_CASE("a user's operator is differentiated, planned, run and verified") {

@@ -1,6 +1,7 @@
-// The exact solver equals exhaustive search, with and without a memory limit.
+// The exact solver equals exhaustive search, with and without a memory limit; corrections price exactly what they name.
 #include "../catch.hpp"
 
+#include <cfp/solve/correction.hpp>
 #include <cfp/solve/exact.hpp>
 #include <cfp/solve/exhaustive.hpp>
 
@@ -8,37 +9,47 @@
 
 using namespace cfp;
 
+namespace {
+
+// A small graph with many ties, forbidden choices and, half of the time, a memory limit.
+cost_graph random_graph(std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  cost_graph g;
+  const int nodes = 1 + below(6);
+  for (int n = 0; n < nodes; ++n) {
+    cost_node node;
+    node.name = std::to_string(n);
+    const int choices = 1 + below(4);
+    for (int c = 0; c < choices; ++c) {
+      node.time.push_back(below(8) == 0 ? std::numeric_limits<double>::infinity() : below(20));  // ties are common
+      node.memory.push_back(below(30));
+      node.transient.push_back(below(30));
+    }
+    g.nodes.push_back(node);
+  }
+  for (int a = 0; a < nodes; ++a)
+    for (int b = a + 1; b < nodes; ++b) {
+      const bool near = b == a + 1 || below(3) == 0;
+      if (!near) continue;
+      cost_edge e;
+      e.from = below(2) ? a : b;
+      e.to = e.from == a ? b : a;
+      const std::size_t size = g.nodes[static_cast<std::size_t>(a)].time.size() * g.nodes[static_cast<std::size_t>(b)].time.size();
+      for (std::size_t i = 0; i < size; ++i)
+        e.time.push_back(below(10) == 0 ? std::numeric_limits<double>::infinity() : below(12));
+      g.edges.push_back(e);
+    }
+  if (below(2)) g.memory_limit = below(40 * nodes);
+  return g;
+}
+
+}  // namespace
+
 TEST_CASE("exact equals exhaustive on random graphs") {
   std::mt19937 random(1);
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   int limited = 0, infeasible = 0;
   for (int r = 0; r < 10000; ++r) {
-    cost_graph g;
-    const int nodes = 1 + below(6);
-    for (int n = 0; n < nodes; ++n) {
-      cost_node node;
-      node.name = std::to_string(n);
-      const int choices = 1 + below(4);
-      for (int c = 0; c < choices; ++c) {
-        node.time.push_back(below(8) == 0 ? std::numeric_limits<double>::infinity() : below(20));  // ties are common
-        node.memory.push_back(below(30));
-        node.transient.push_back(below(30));
-      }
-      g.nodes.push_back(node);
-    }
-    for (int a = 0; a < nodes; ++a)
-      for (int b = a + 1; b < nodes; ++b) {
-        const bool near = b == a + 1 || below(3) == 0;
-        if (!near) continue;
-        cost_edge e;
-        e.from = below(2) ? a : b;
-        e.to = e.from == a ? b : a;
-        const std::size_t size = g.nodes[static_cast<std::size_t>(a)].time.size() * g.nodes[static_cast<std::size_t>(b)].time.size();
-        for (std::size_t i = 0; i < size; ++i)
-          e.time.push_back(below(10) == 0 ? std::numeric_limits<double>::infinity() : below(12));
-        g.edges.push_back(e);
-      }
-    if (below(2)) g.memory_limit = below(40 * nodes);
+    const cost_graph g = random_graph(random);
     limited += g.memory_limit.has_value();
     const solution exact = solve(g), oracle = exhaustive(g);
     REQUIRE(exact.feasible == oracle.feasible);
@@ -54,4 +65,53 @@ TEST_CASE("exact equals exhaustive on random graphs") {
   }
   CHECK(limited > 4000);
   CHECK(infeasible > 100);
+}
+
+TEST_CASE("corrections add to exactly the joint choices they name") {
+  std::mt19937 random(2);
+  const auto below = [&](std::size_t n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int changed = 0;
+  for (int r = 0; r < 1000; ++r) {
+    cost_graph g = random_graph(random);
+    g.memory_limit.reset();
+    std::vector<int> nodes;
+    for (int n = 0; n < static_cast<int>(g.nodes.size()); ++n)
+      if (below(3)) nodes.push_back(n);
+    correction c(nodes, g);
+    std::vector<std::pair<std::vector<int>, double>> named;
+    const auto chosen = [&](const std::vector<int>& plan) {
+      std::vector<int> out;
+      for (int n : nodes) out.push_back(plan[static_cast<std::size_t>(n)]);
+      return out;
+    };
+    for (int k = below(5); k > 0; --k) {
+      std::vector<int> plan;
+      for (const cost_node& n : g.nodes) plan.push_back(below(n.time.size()));
+      const double time = below(21) - 10;
+      if (!c.knows(plan)) named.emplace_back(chosen(plan), time);
+      c.add(plan, time);
+      REQUIRE(c.knows(plan));
+    }
+    // Every plan, by counting.
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<int> plan(g.nodes.size(), 0);
+    for (bool more = true; more;) {
+      double time = evaluate(g, plan).time;
+      for (const auto& [choices, extra] : named)
+        if (choices == chosen(plan)) time += extra;
+      best = std::min(best, time);
+      more = false;
+      for (std::size_t n = 0; n < plan.size() && !more; ++n) {
+        more = static_cast<std::size_t>(++plan[n]) < g.nodes[n].time.size();
+        if (!more) plan[n] = 0;
+      }
+    }
+    const solution before = solve(g);
+    c.write(g);
+    const solution s = solve(g);
+    REQUIRE(s.feasible == (best < std::numeric_limits<double>::infinity()));
+    if (s.feasible) REQUIRE(s.time == Approx(best));
+    changed += s.feasible && s.time != before.time;
+  }
+  CHECK(changed > 100);
 }

@@ -198,8 +198,12 @@ constexpr assignment by_head = [] {
 }();
 constexpr factor_sizes qkv_sizes{{4, 4, 3, 8, 2}, 5}, few_heads{{4, 4, 3, 2, 8}, 5};
 static_assert(operand_partition(qkv, 0, by_head) == split(5, 3, 1) && result_partition(qkv, 0, by_head) == split(4, 1, 1));
-static_assert(admissible(qkv, qkv_sizes, by_head, mesh) && !admissible(qkv, few_heads, by_head, mesh));
-static_assert(!admissible(qkv, qkv_sizes, assignment{{static_cast<signed char>(qkv.find("three"))}}, mesh));
+static_assert(admissible(qkv, linearity::all, qkv_sizes, by_head, mesh) && !admissible(qkv, linearity::all, few_heads, by_head, mesh));
+static_assert(!admissible(qkv, linearity::all, qkv_sizes, assignment{{static_cast<signed char>(qkv.find("three"))}}, mesh));
+
+constexpr assignment owing{{assignment::none, assignment::partial}};
+static_assert(admissible(qkv, linearity::all, qkv_sizes, owing, mesh) && !admissible(qkv, linearity::none, qkv_sizes, owing, mesh));
+static_assert(!admissible(linear, linearity::each, factor_sizes{{4, 4, 4, 4}, 4}, owing, mesh));
 
 // Bytes of the collectives, ring algorithms.
 static_assert(bytes_sent(collective_kind::all_reduce, 1200, 4) == 1800 && bytes_sent(collective_kind::all_gather, 1200, 4) == 900);

@@ -124,7 +124,7 @@ class decision_builder {
       std::vector<assignment> mine;
       for (int o : p.operations) {
         mine.push_back(all[static_cast<std::size_t>(o)]);
-        fits = fits && admissible(g_.at(o).r, g_.at(o).sizes, mine.back(), mesh_);
+        fits = fits && admissible(g_.at(o).r, g_.at(o).op->linear, g_.at(o).sizes, mine.back(), mesh_);
       }
       if (!fits) continue;
       d.assigned.push_back(std::move(mine));

@@ -152,7 +152,7 @@ class strategy_space {
     }
     for (const strategy& s : open) {
       bool fits = true;
-      for (int o : p.forward) fits = fits && admissible(g.at(o).r, g.at(o).sizes, forward(o, s), mesh);
+      for (int o : p.forward) fits = fits && admissible(g.at(o).r, g.at(o).op->linear, g.at(o).sizes, forward(o, s), mesh);
       if (fits) all.push_back(s);
       else dropped.push_back(text(s) + ": sizes do not divide");
     }

@@ -102,8 +102,8 @@ constexpr conversion convert(const partition& from, const partition& to, const e
   out.possible = true;
   if (from == to) return out;
   const long bytes = elements(shape) * element_bytes;
-  constexpr int room = 512;
-  state* states = new state[room];
+  int room = 64;  // by hand: the core includes no containers
+  state* states = new state[static_cast<unsigned>(room)];
   int count = 1, goal = -1;
   states[0].at = from;
   while (goal < 0) {
@@ -130,7 +130,13 @@ constexpr conversion convert(const partition& from, const partition& to, const e
           if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;
           return;
         }
-      if (count < room) states[count++] = {next, cost, best, s, false};
+      if (count == room) {
+        state* more = new state[static_cast<unsigned>(room *= 2)];
+        for (int i = 0; i < count; ++i) more[i] = states[i];
+        delete[] states;
+        states = more;
+      }
+      states[count++] = {next, cost, best, s, false};
     });
   }
   if (goal < 0) {

@@ -53,10 +53,15 @@ constexpr partition result_partition(const rule& r, int result, const assignment
   return detail::partition_of(r, r.results[result], a, true);
 }
 
-/// Whether the sizes divide and every assigned factor may be split.
-constexpr bool admissible(const rule& r, const factor_sizes& sizes, const assignment& a, const mesh_shape& mesh) {
+/// Whether the sizes divide, every assigned factor may be split, only an addition lets partial sums through, and axes
+/// of size one are left alone.
+constexpr bool admissible(const rule& r, linearity lin, const factor_sizes& sizes, const assignment& a,
+                          const mesh_shape& mesh) {
   for (int axis = 0; axis < mesh.rank(); ++axis) {
     const int f = a.factor[axis];
+    if (f == assignment::none) continue;
+    if (mesh.size(axis) == 1) return false;
+    if (f == assignment::partial && lin != linearity::all) return false;
     if (f < 0) continue;
     if (r.factors[f].whole) return false;
     long n = 1;

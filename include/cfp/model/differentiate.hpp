@@ -151,7 +151,7 @@ struct differentiator {
         switch (source.from) {
           case gradient_source::operand: o.operands.push(from.operands[source.index]); break;
           case gradient_source::result: o.operands.push(from.results[source.index]); break;
-          case gradient_source::gradient: o.operands.push(dz[source.index]); break;
+          case gradient_source::gradient: o.operands.push(dz[source.index] >= 0 ? dz[source.index] : zero(from.results[source.index])); break;
           case gradient_source::step: o.operands.push(steps[source.index]); break;
         }
       }
@@ -182,6 +182,13 @@ struct differentiator {
     }
   }
 
+  // The gradient of a result that nothing reads.
+  constexpr int zero(int of) {
+    const int v = gradient_value(of, ".grad.zero");
+    g[v].role = value_role::constant;
+    return v;
+  }
+
   constexpr name dim_name(const operation& o, int f) const {
     for (int i = 0; i < o.operands.size(); ++i)
       if (const int d = o.r.operands[i].dim_of(f); d >= 0) return g[o.operands[i]].dims[d];
@@ -197,6 +204,8 @@ struct differentiator {
       any = any || dz.back() >= 0;
     }
     if (!any || o.op->statistic) return;
+    if (o.op->gradient_steps == 0 && o.r.combine != reduction::sum)
+      throw "cfp: a maximum or minimum has no gradient of its own: mark the operator `statistic`, and let the operator that takes it own the gradient";
     if (o.op->gradient_steps > 0) return written(forward, dz);
     const pattern z = o.r.results[0];
     for (int i = 0; i < o.operands.size(); ++i) {

@@ -141,6 +141,10 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   o.r = parse(op.rule, ranks);
   if (o.r.operands.size() != operands.size())
     fail("wrong number of operands", op, {}, operands.size(), o.r.operands.size());
+  if (op.body == op_body::product)
+    for (int f = 0; f < o.r.factors.size(); ++f)
+      if (o.r.is_reduction(f) && (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
+        fail("a factor summed over by a product must stand in both operands", op, o.r.factors[f].label, 1, 2);
   if (scalars.size() != op.scalars) fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
   for (int i = 0; i < operands.size(); ++i) {
     const int written = o.r.operands[i].group.empty() ? 0 : o.r.operands[i].group.back() + 1;

@@ -1,7 +1,6 @@
 // A plan: one choice per decision, what follows for every tensor, and the program it becomes.
 #pragma once
 
-#include <cfp/block/segments.hpp>
 #include <cfp/profile/costs.hpp>
 
 #include <nlohmann/json.hpp>
@@ -42,54 +41,6 @@ inline std::string decision_label(const decision& n) {
   static constexpr const char* kinds[] = {"strategy of ", "rest of ", "forms of ", "placement of "};
   return kinds[n.kind] + n.label;
 }
-
-/// Predicts a plan from whole segments: each unique segment of it is run for real, conversions between segments are added.
-class segment_predictor {
- public:
-  segment_predictor(const graph& g, const block_structure& s, const segmentation& seg, const decision_graph& d)
-      : g_(g), d_(d), segments_(seg), of_node_(d.nodes.size(), -1), operations_(seg.segments.size()) {
-    std::vector<int> of_block(s.blocks.size());
-    for (std::size_t i = 0; i < seg.segments.size(); ++i)
-      for (int b = 0; b < seg.segments[i].count; ++b)
-        of_block[static_cast<std::size_t>(seg.segments[i].first + b)] = static_cast<int>(i);
-    for (std::size_t n = 0; n < d.nodes.size(); ++n)
-      if (d.nodes[n].kind == decision::strategy_of_part)
-        of_node_[n] = of_block[static_cast<std::size_t>(s.parts[static_cast<std::size_t>(d.nodes[n].index)].block)];
-    // Shared tensors belong to the last segment that reads them, their gradients with them.
-    for (const decision_edge& e : d.edges) {
-      const auto to = static_cast<std::size_t>(e.to), from = static_cast<std::size_t>(e.from);
-      if (d.nodes[from].kind == decision::forms_of_tensor) of_node_[from] = std::max(of_node_[from], of_node_[to]);
-    }
-    for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-      if (of_node_[n] >= 0) continue;
-      for (std::size_t m = 0; m < d.nodes.size(); ++m)
-        if (d.nodes[m].kind == decision::forms_of_tensor && d.nodes[m].index == d.nodes[n].index) of_node_[n] = of_node_[m];
-      if (of_node_[n] < 0) of_node_[n] = 0;
-    }
-    for (std::size_t n = 0; n < d.nodes.size(); ++n)
-      for (int o : d.nodes[n].operations) operations_[static_cast<std::size_t>(of_node_[n])].push_back(o);
-    for (auto& ops : operations_) std::sort(ops.begin(), ops.end());
-  }
-
-  double predict(const plan& p, profiler& measure_with, const cost_graph& costs) const {
-    double ms = 0;
-    for (std::size_t i = 0; i < operations_.size(); ++i)
-      ms += measure_with.whole(operations_[i], p.shards, "segment of kind " + std::to_string(segments_.segments[i].kind)).median;
-    for (const cost_edge& e : costs.edges)
-      if (of_node_[static_cast<std::size_t>(e.from)] != of_node_[static_cast<std::size_t>(e.to)])
-        ms += e.time[static_cast<std::size_t>(p.choices[static_cast<std::size_t>(e.from)]) *
-                         costs.nodes[static_cast<std::size_t>(e.to)].time.size() +
-                     static_cast<std::size_t>(p.choices[static_cast<std::size_t>(e.to)])];
-    return ms;
-  }
-
- private:
-  const graph& g_;
-  const decision_graph& d_;
-  const segmentation& segments_;
-  std::vector<int> of_node_;
-  std::vector<std::vector<int>> operations_;
-};
 
 /// The cost graph with some decisions fixed (choice >= 0).
 inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {

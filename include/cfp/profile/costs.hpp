@@ -15,12 +15,14 @@ struct program_memory {
   long kept = 0, transient = 0;
 };
 
+/// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
+/// form it reads them, all else it is given is there while it runs.
 inline program_memory memory_of(const program& p, const graph& g) {
   std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size());
   for (const instruction& i : p.code) {
     const bool back = i.kind == instruction::compute && g.at(i.op).when != phase::forward;
     for (int b : i.in)
-      if (back && forward[static_cast<std::size_t>(p[b].root)]) saved[static_cast<std::size_t>(p[b].root)] = true;
+      if (back && (forward[static_cast<std::size_t>(p[b].root)] || p[b].persistent)) saved[static_cast<std::size_t>(p[b].root)] = true;
     if (!back && (i.kind == instruction::convert ? g[p[i.in[0]].value].role == value_role::activation : true))
       for (int b : i.out) forward[static_cast<std::size_t>(p[b].root)] = true;
   }
@@ -30,10 +32,11 @@ inline program_memory memory_of(const program& p, const graph& g) {
     if (p.buffers[b].root != static_cast<int>(b)) continue;
     const value_role role = g[p.buffers[b].value].role;
     if (p.buffers[b].persistent && (role == value_role::weight || role == value_role::state)) m.kept += p.buffers[b].bytes;
+    else if (p.buffers[b].persistent) (saved[b] && role == value_role::activation ? m.kept : m.transient) += p.buffers[b].bytes;
     if (!p.buffers[b].persistent && saved[b]) kept_in_arena += p.buffers[b].bytes;
   }
   m.kept += kept_in_arena;
-  m.transient = p.arena_bytes > kept_in_arena ? p.arena_bytes - kept_in_arena : 0;
+  m.transient += p.arena_bytes > kept_in_arena ? p.arena_bytes - kept_in_arena : 0;
   return m;
 }
 
@@ -89,7 +92,7 @@ class profiler {
   measurement whole(const std::vector<int>& operations, const sharding& plan, const std::string& label) {
     program p = lower(g_, mesh_, plan, operations, sizeof(float), true);
     plan_memory(p);
-    return look_up(key("whole " + label, operations, plan, true), [&] { return measure(pool_, p, random_, kernels_); });
+    return look_up(key("whole " + label, operations, plan, true), [&] { return measure(pool_, p, random_, kernels_, {5, 15, 0.5, 0.01}); });
   }
 
   /// Milliseconds of a conversion.

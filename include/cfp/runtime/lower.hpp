@@ -120,7 +120,7 @@ struct lowerer {
   constexpr void emit(int id) {
     const operation& o = g.at(id);
     const assignment& a = plan.assigned[static_cast<std::size_t>(id)];
-    if (!admissible(o.r, o.sizes, a, mesh)) throw "cfp: an operation is split by a factor that does not divide";
+    if (!admissible(o.r, o.op->linear, o.sizes, a, mesh)) throw "cfp: an operation is split by a factor that does not divide or must stay whole, or passes a partial sum on that it is not linear in";
     instruction i;
     i.op = id;
     i.assigned = a;
