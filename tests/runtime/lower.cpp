@@ -424,3 +424,16 @@ TEST_CASE("conversions deliver what the partitions mean") {
     }
   }
 }
+
+TEST_CASE("conversions on four axes are found, and never send more than gathering everything") {
+  random_engine random(8);
+  for (int n = 0; n < 20; ++n) {
+    conversion_case c{{{16, 16, 16, 16}, 4}, mesh_of({2, 2, 2, 2}), {}, {}};
+    c.from = some_partition(random, c.shape, c.mesh, reduction::sum, true);
+    c.to = some_partition(random, c.shape, c.mesh, reduction::sum, true);
+    INFO("from " << words(c.from) << " to " << words(c.to));
+    const conversion found = convert(c.from, c.to, c.shape, sizeof(double), c.mesh);
+    REQUIRE(found.possible);
+    CHECK(found.bytes <= naive_bytes(c));
+  }
+}

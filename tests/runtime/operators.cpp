@@ -155,6 +155,14 @@ struct example {
   graph forward;
 };
 
+// A maximum nobody calls a statistic.
+inline constexpr struct row_max_t : op<row_max_t, "rows k -> rows; max k"> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x;
+  }
+} row_max;
+
 template <class Build>
 example make(const char* label, Build&& build) {
   model net;
@@ -220,6 +228,10 @@ std::vector<example> examples() {
   });
   put("split qkv", [&](model& m) {
     return split_qkv(w(m, "x", {{"b", 4}, {"s", 4}, {"m", 48}}), size_of{"three", 3}, size_of{"heads", 4});
+  });
+  put("split qkv, values unread", [&](model& m) {
+    const auto parts = split_qkv(w(m, "x", {{"b", 4}, {"s", 4}, {"m", 48}}), size_of{"three", 3}, size_of{"heads", 4});
+    return std::array{parts[0], parts[1]};
   });
   put("add", [&](model& m) { return add(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
   put("add to itself", [&](model& m) {
@@ -574,4 +586,18 @@ TEST_CASE("an operator without a kernel is named with what to do about it") {
   k.add<swiglu_t>();
   CHECK(k.find(info<swiglu_t>) != nullptr);
   CHECK(k.find((info<slope<swiglu_t, 1>>)) != nullptr);
+}
+
+TEST_CASE("what cannot be differentiated or computed is refused when the model is made") {
+  model net;
+  const tensor x = operand_tensor(net, "x", {{"a", 4}, {"k", 4}}), y = operand_tensor(net, "y", {{"b", 4}});
+  net.recorded.loss = weigh(row_max(x), constant_like(net, y, "c")).id;
+  CHECK_THROWS_AS(differentiate(refine(net.recorded)), const char*);
+  try {
+    einsum<"a k, b -> a b">(x, y);
+    FAIL("no error");
+  } catch (const shape_error& e) {
+    CHECK(std::string_view(e.what) == "a factor summed over by a product must stand in both operands");
+    CHECK(e.factor == "k");
+  }
 }
