@@ -25,4 +25,20 @@ constexpr long bytes_sent(collective_kind kind, long whole, long n) {
   return 0;
 }
 
+/// Collectives of a program: how many of each kind, and the bytes a device sends in them.
+struct collective_count {
+  std::array<long, 5> calls{}, bytes{};
+
+  constexpr long total_bytes() const {
+    long n = 0;
+    for (long b : bytes) n += b;
+    return n;
+  }
+  constexpr collective_count& operator+=(const collective_count& more) {
+    for (std::size_t k = 0; k < calls.size(); ++k) calls[k] += more.calls[k], bytes[k] += more.bytes[k];
+    return *this;
+  }
+  friend constexpr bool operator==(const collective_count&, const collective_count&) = default;
+};
+
 }  // namespace cfp

@@ -14,9 +14,15 @@ struct named_plan {
 /// Choices of the parts that follow the wishes; -1 for what remains to be solved.
 inline std::vector<int> follow(const named_plan& p, const decision_graph& d, const mesh_shape& mesh) {
   std::vector<int> out(d.nodes.size(), -1);
+  bool wishless = true;
+  for (const std::string& w : p.wishes) wishless = wishless && w.empty();
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const decision& node = d.nodes[n];
-    if (node.kind != decision::strategy_of_part) continue;
+    if (node.kind != decision::strategy_of_part) {  // without wishes nothing is split, what parts share neither
+      const auto whole = std::find(node.names.begin(), node.names.end(), "replicated");
+      if (wishless && whole != node.names.end()) out[n] = static_cast<int>(whole - node.names.begin());
+      continue;
+    }
     std::vector<std::string> texts{""};  // all combinations of wishes, best first
     for (int a = 0; a < mesh.rank(); ++a) {
       std::vector<std::string> longer;

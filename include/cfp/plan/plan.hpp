@@ -42,6 +42,36 @@ inline std::string decision_label(const decision& n) {
   return kinds[n.kind] + n.label;
 }
 
+/// What each decision's operations have sent for them: a conversion belongs to the operation it is made for.
+inline std::vector<collective_count> sent_for(const plan& p, const graph& g, const decision_graph& d) {
+  std::vector<std::size_t> owner(g.operations.size());
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    for (int o : d.nodes[n].operations) owner[static_cast<std::size_t>(o)] = n;
+  std::vector<collective_count> out(d.nodes.size());
+  program waiting;  // conversions stand before the operation that wants them
+  waiting.mesh = p.code.mesh;
+  waiting.buffers = p.code.buffers;
+  for (const instruction& i : p.code.code) {
+    waiting.code.push_back(i);
+    if (i.kind == instruction::convert) continue;
+    out[owner[static_cast<std::size_t>(i.op)]] += count_collectives(waiting, g, sizeof(float));
+    waiting.code.clear();
+  }
+  out[owner[static_cast<std::size_t>(g[g.loss].producer)]] += count_collectives(waiting, g, sizeof(float));
+  return out;
+}
+
+/// "all_reduce x2 1.50 MiB", or nothing.
+inline std::string describe(const collective_count& n) {
+  std::string out;
+  for (std::size_t k = 0; k < collective_names.size(); ++k)
+    if (n.calls[k] > 0) out.append(out.empty() ? "" : ", ").append(collective_names[k]).append(n.calls[k] > 1 ? " x" + std::to_string(n.calls[k]) : "");
+  if (out.empty()) return out;
+  char size[32];
+  std::snprintf(size, sizeof size, " %.2f MiB", static_cast<double>(n.total_bytes()) / 1048576);
+  return out + size;
+}
+
 /// The cost graph with some decisions fixed (choice >= 0).
 inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   for (std::size_t n = 0; n < choices.size(); ++n)

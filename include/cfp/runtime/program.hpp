@@ -45,16 +45,4 @@ struct program {
   }
 };
 
-/// Collectives of a program: how many of each kind, and the bytes a device sends in them.
-struct collective_count {
-  std::array<long, 5> calls{}, bytes{};
-
-  constexpr long total_bytes() const {
-    long n = 0;
-    for (long b : bytes) n += b;
-    return n;
-  }
-  friend constexpr bool operator==(const collective_count&, const collective_count&) = default;
-};
-
 }  // namespace cfp
