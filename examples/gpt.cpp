@@ -194,7 +194,6 @@ int run(const options& o) {
     });
     const segment_times whole(blocks, parts, d);
     plan_search search(g, mesh, d, whole, measure_with, costs);
-    plans.emplace_back();  // the found one, searched for last: what is known of the others helps
     const std::size_t axes = static_cast<std::size_t>(mesh.rank());
     std::vector<named_plan> named{{"replicated", std::vector<std::string>(axes, "")}, {"data_parallel", std::vector<std::string>(axes, "batch")}};
     named.push_back({"column_row", std::vector<std::string>(axes, "heads hidden vocabulary")});
@@ -203,13 +202,13 @@ int run(const options& o) {
       named.back().wishes.back() = "heads hidden vocabulary";
     }
     for (const named_plan& n : named) {
-      line.show("running segments of plan " + n.name, 1);
-      if (std::optional<plan> p = search.best_with(n.name, follow(n, d, mesh))) plans.push_back(std::move(*p));
+      line.show("running the segments of plan " + n.name, 1);
+      search.add(n.name, follow(n, d, mesh));
     }
     search_options limits;
     if (o.memory > 0) limits.memory_limit = o.memory;
     try {
-      plans[0] = search.best(limits, [&](int round) { line.show("running segments of found plan " + std::to_string(round + 1), 1); });
+      plans = search.run(limits, [&](const std::string& what) { line.show(what, 1); });
     } catch (const nothing_fits& e) {
       throw bad_input("--memory " + std::to_string(o.memory) + ": no plan fits" +
                       (e.least > 0 ? "; the least any plan needs is " + std::to_string(e.least) + " bytes, " +

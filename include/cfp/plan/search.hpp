@@ -34,43 +34,51 @@ class plan_search {
 
   const cost_graph& costs() const { return costs_; }
 
-  /// The best plan with some decisions fixed (choice >= 0), its segments run whole. Nothing if there is none.
-  std::optional<plan> best_with(const std::string& label, const std::vector<int>& choices) {
+  /// Adds the best plan with some decisions fixed (choice >= 0), its segments run whole, if there is one.
+  void add(const std::string& label, const std::vector<int>& choices) {
     const solution s = timed_solve(fixed(corrected(), choices));
-    if (!s.feasible) return std::nullopt;
-    plan p = realise(label, g_, mesh_, d_, first(s.choices));
-    price(p);
-    return p;
+    if (!s.feasible) return;
+    named_.push_back(realise(label, g_, mesh_, d_, first(s.choices)));
+    price(named_.back());
   }
 
-  /// The fastest plan within the limit. Throws `nothing_fits`.
-  plan best(const search_options& options, const std::function<void(int round)>& tell = {}) {
-    std::optional<plan> found;
+  /// The fastest plan within the limit, called "found", and after it those added. Throws `nothing_fits`.
+  std::vector<plan> run(const search_options& options, const std::function<void(const std::string& what)>& tell = {}) {
+    std::vector<plan> tried;
     // The sum + largest bound of memory is a model; a lowered plan that exceeds the limit is excluded with its like.
     std::optional<std::int64_t> bound = options.memory_limit;
-    for (int tries = 0; rounds < options.rounds && tries < options.rounds + 20; ++tries) {
+    double least = -std::numeric_limits<double>::infinity();
+    bool settled = false;
+    for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
       cost_graph now = corrected();
       now.memory_limit = bound;
       const solution s = timed_solve(now);
       if (!s.feasible) {
-        if (found) break;
-        throw nothing_fits{*bound, s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
+        if (tried.empty()) throw nothing_fits{*bound, s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
+        break;
       }
       plan p = realise("found", g_, mesh_, d_, first(s.choices));
-      if (const long over = options.memory_limit ? predicted_peak(p.code) - *options.memory_limit : 0; over > 0) {
+      if (const long over = excess(p, options); over > 0) {
         *bound -= over;
         continue;
       }
-      const bool known = knows(p);
-      if (tell) tell(rounds);
+      settled = knows(p);
+      if (!settled) ++rounds;
+      if (tell) tell("running the segments of found plan " + std::to_string(rounds));
       price(p);
-      if (!known) ++rounds;
-      if (!found || p.predicted_ms < found->predicted_ms) found = p;
-      gap = known ? 0 : std::max(0.0, 1 - s.bound / found->predicted_ms);
-      if (known) break;
+      least = s.bound;
+      tried.push_back(std::move(p));
     }
-    if (!found) throw nothing_fits{*options.memory_limit, 0};
-    return *found;
+    if (tried.empty()) throw nothing_fits{*options.memory_limit, 0};
+    confirm(tried, tell);
+    for (const plan& p : named_)
+      if (excess(p, options) <= 0) tried.push_back(p);
+    plan best = *std::min_element(tried.begin(), tried.end(), [](const plan& a, const plan& b) { return a.predicted_ms < b.predicted_ms; });
+    best.name = "found";
+    gap = settled ? 0 : std::max(0.0, 1 - least / best.predicted_ms);
+    std::vector<plan> out{std::move(best)};
+    out.insert(out.end(), named_.begin(), named_.end());
+    return out;
   }
 
  private:
@@ -80,11 +88,26 @@ class plan_search {
     return all;
   }
 
-  void price(plan& p) {
+  static long excess(const plan& p, const search_options& options) {
+    return options.memory_limit ? predicted_peak(p.code) - *options.memory_limit : 0;
+  }
+
+  // Runs the segments of all plans again, in turn: one moment's disturbance must not decide between them.
+  void confirm(std::vector<plan>& tried, const std::function<void(const std::string&)>& tell) {
+    for (std::vector<plan>* plans : {&tried, &named_})
+      for (plan& p : *plans) {
+        if (tell) tell("running the segments of plan " + p.name + " again");
+        price(p, true);
+      }
+    for (std::vector<plan>* plans : {&tried, &named_})  // with what the others' turns brought
+      for (plan& p : *plans) price(p);
+  }
+
+  void price(plan& p, bool again = false) {
     p.additive_ms = evaluate(costs_, p.choices).time;
     p.predicted_ms = segments_.between(p, costs_);
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-      const double whole = segments_.whole(p, i, profiler_);
+      const double whole = segments_.whole(p, i, profiler_, again);
       corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs_));
       p.predicted_ms += whole;
     }
@@ -92,7 +115,8 @@ class plan_search {
 
   cost_graph corrected() const {
     cost_graph out = costs_;
-    for (const correction& c : corrections_) c.write(out);
+    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
+    for (const correction& c : corrections_) c.write(out, c.common());
     return out;
   }
 
@@ -116,6 +140,7 @@ class plan_search {
   profiler& profiler_;
   cost_graph costs_;
   std::vector<correction> corrections_;
+  std::vector<plan> named_;
 };
 
 }  // namespace cfp

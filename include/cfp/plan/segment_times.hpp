@@ -43,8 +43,8 @@ class segment_times {
   const std::vector<int>& decisions(std::size_t i) const { return nodes_[i]; }
 
   /// Milliseconds of a segment of this plan, run whole.
-  double whole(const plan& p, std::size_t i, profiler& measure_with) const {
-    return measure_with.whole(operations_[i], p.shards, "segment of kind " + std::to_string(segments_.segments[i].kind)).median;
+  double whole(const plan& p, std::size_t i, profiler& measure_with, bool again = false) const {
+    return measure_with.whole(operations_[i], p.shards, "segment of kind " + std::to_string(segments_.segments[i].kind), again).median;
   }
 
   /// What the cost graph says of the same: its nodes, and the edges inside.

@@ -10,8 +10,8 @@
 namespace cfp {
 
 struct measure_options {
-  int least = 3, most = 15;      ///< repeats
-  double seconds = 0.15;         ///< per program, after which `least` repeats are enough
+  int least = 3, most = 10;      ///< repeats
+  double seconds = 0.1;         ///< per program, after which `least` repeats are enough
   double stable = 0.02;          ///< stop when the quartiles are this close to the median, relatively
 };
 

@@ -6,6 +6,7 @@
 // together hold each of them once. One further node chooses the box, and edges forbid what lies outside it. The
 // graph stays one of nodes and pairs, so `solve` stays exact and needs to know nothing of corrections.
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -48,12 +49,22 @@ class correction {
     boxes_.push_back(std::move(rest));
   }
 
-  /// Adds the node that chooses a box, and its edges.
-  void write(cost_graph& graph) const {
+  /// What the joint choices that were added have in common: the median of their times; 0 if there are none.
+  [[nodiscard]] double common() const {
+    std::vector<double> times;
+    for (const box& b : boxes_)
+      if (b.measured) times.push_back(b.time);
+    if (times.empty()) return 0;
+    std::sort(times.begin(), times.end());
+    return (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;
+  }
+
+  /// Adds the node that chooses a box, and its edges. All other joint choices take `others`.
+  void write(cost_graph& graph, double others = 0) const {
     if (boxes_.size() == 1 && !boxes_[0].measured) return;
     cost_node chooser;
     chooser.name = "correction";
-    for (const box& b : boxes_) chooser.time.push_back(b.time);
+    for (const box& b : boxes_) chooser.time.push_back(b.measured ? b.time : others);
     chooser.memory.assign(boxes_.size(), 0);
     const int self = static_cast<int>(graph.nodes.size());
     graph.nodes.push_back(std::move(chooser));
