@@ -116,15 +116,16 @@ constexpr conversion convert(const partition& from, const partition& to, const e
       goal = best;
       break;
     }
-    detail::each_step(states[best].at, mesh, [&](const conversion_step& s) {
+    const partition here = states[best].at;  // a copy: the states move when they grow
+    detail::each_step(here, mesh, [&](const conversion_step& s) {
       // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
       if (from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate) return;
       // Owing a sum that the target does not owe never helps.
       if ((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed) return;
-      const partition next = after(states[best].at, s);
+      const partition next = after(here, s);
       if (!divides(next, shape, mesh)) return;
       const long cost = states[best].cost + 1 + (s.communicates() ? 16 : 0) +
-                        256 * bytes_sent(s, states[best].at, bytes, mesh);
+                        256 * bytes_sent(s, here, bytes, mesh);
       for (int i = 0; i < count; ++i)
         if (states[i].at == next) {
           if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;
