@@ -27,14 +27,14 @@ constexpr int stride = 1;
 // Operators of a user's own.
 
 /// The loss: sum of c y + y^2 / 2, so that the gradient depends on both the tensor and its place.
-inline constexpr struct weigh_t : op<weigh_t, "..., ... -> "> {
+inline constexpr struct weigh_t : op<"..., ... -> ", weigh_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T y, T c) {
     return (c + T(0.5) * y) * y;
   }
 } weigh;
 
-inline constexpr struct swiglu_t : op<swiglu_t, "..., ... -> ..."> {
+inline constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T gate, T up) {
     return gate / (T(1) + cfp::exp(-gate)) * up;
@@ -42,7 +42,7 @@ inline constexpr struct swiglu_t : op<swiglu_t, "..., ... -> ..."> {
 } swiglu;
 
 /// A functor that is reduced, with a broadcast operand and a scalar.
-inline constexpr struct weighted_square_t : op<weighted_square_t, "... width, width -> ..."> {
+inline constexpr struct weighted_square_t : op<"... width, width -> ...", weighted_square_t> {
   static constexpr int scalars = 1;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T weight, T shift) {
@@ -51,7 +51,7 @@ inline constexpr struct weighted_square_t : op<weighted_square_t, "... width, wi
 } weighted_square;
 
 /// A functor that reads where it stands.
-inline constexpr struct causal_square_t : op<causal_square_t, "b q k -> b q k; index q k"> {
+inline constexpr struct causal_square_t : op<"b q k -> b q k; index q k", causal_square_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, long q, long k) {
     return k <= q ? x * x * T(static_cast<double>(q + 2 * k)) : T(0);
@@ -59,7 +59,7 @@ inline constexpr struct causal_square_t : op<causal_square_t, "b q k -> b q k; i
 } causal_square;
 
 /// Every elementary function there is for dual numbers.
-inline constexpr struct elementary_t : op<elementary_t, "a b, b -> a b"> {
+inline constexpr struct elementary_t : op<"a b, b -> a b", elementary_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T y) {
     return cfp::tanh(x) * cfp::log(T(2) + y * y) - cfp::sqrt(cfp::exp(x) + y * y) / (y - T(9));
@@ -67,35 +67,35 @@ inline constexpr struct elementary_t : op<elementary_t, "a b, b -> a b"> {
 } elementary;
 
 /// softmin over a row: a minimum, and a gradient written out.
-inline constexpr struct row_min_t : op<row_min_t, "... width -> ...; min width"> {
+inline constexpr struct row_min_t : op<"... width -> ...; min width", row_min_t> {
   static constexpr bool statistic = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
     return x;
   }
 } row_min;
-inline constexpr struct row_sum_t : op<row_sum_t, "... width, ... -> ..."> {
+inline constexpr struct row_sum_t : op<"... width, ... -> ...", row_sum_t> {
   static constexpr bool statistic = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T min) {
     return cfp::exp(min - x);
   }
 } row_sum;
-struct softmin_dot_t : op<softmin_dot_t, "... width, ... width -> ..."> {
+struct softmin_dot_t : op<"... width, ... width -> ...", softmin_dot_t> {
   static constexpr bool derived = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T y) {
     return dz * y;
   }
 };
-struct softmin_input_t : op<softmin_input_t, "... width, ... width, ... -> ... width"> {
+struct softmin_input_t : op<"... width, ... width, ... -> ... width", softmin_input_t> {
   static constexpr bool derived = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T y, T dot) {
     return y * (dot - dz);
   }
 };
-inline constexpr struct softmin_t : op<softmin_t, "... width, ..., ... -> ... width"> {
+inline constexpr struct softmin_t : op<"... width, ..., ... -> ... width", softmin_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T min, T sum) {
     return cfp::exp(min - x) / sum;
@@ -112,8 +112,8 @@ inline constexpr struct softmin_t : op<softmin_t, "... width, ..., ... -> ... wi
   }};
 } softmin;
 
-constexpr auto reshape = rearrange<"b (h d) s -> h b s d">;
-constexpr auto sum_rows = rearrange<"a b c -> b c">;
+constexpr auto reshape = op<"b (h d) s -> h b s d">{};
+constexpr auto sum_rows = op<"a b c -> b c">{};
 
 host::kernels<double> all_kernels() {
   host::kernels<double> k;
@@ -156,7 +156,7 @@ struct example {
 };
 
 // A maximum nobody calls a statistic.
-inline constexpr struct row_max_t : op<row_max_t, "rows k -> rows; max k"> {
+inline constexpr struct row_max_t : op<"rows k -> rows; max k", row_max_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
     return x;
@@ -197,18 +197,18 @@ std::vector<example> examples() {
     return unembed(w(m, "x", {{"b", 4}, {"m", 8}}), w(m, "w", {{"v", 4}, {"m", 8}}));
   });
   put("einsum", [&](model& m) {
-    return einsum<"e s i, e i o -> s e o">(w(m, "x", {{"e", 4}, {"s", 4}, {"i", 8}}),
+    return op<"e s i, e i o -> s e o">{}(w(m, "x", {{"e", 4}, {"s", 4}, {"i", 8}}),
                                            w(m, "w", {{"e", 4}, {"i", 8}, {"o", 4}}));
   });
   put("einsum, transposed", [&](model& m) {
-    return einsum<"a k b, c k -> c b a">(w(m, "x", {{"a", 4}, {"k", 4}, {"b", 4}}),
+    return op<"a k b, c k -> c b a">{}(w(m, "x", {{"a", 4}, {"k", 4}, {"b", 4}}),
                                          w(m, "w", {{"c", 8}, {"k", 4}}));
   });
   put("einsum, outer product", [&](model& m) {
-    return einsum<"a, b -> b a">(w(m, "x", {{"a", 4}}), w(m, "w", {{"b", 8}}));
+    return op<"a, b -> b a">{}(w(m, "x", {{"a", 4}}), w(m, "w", {{"b", 8}}));
   });
   put("einsum, to a number", [&](model& m) {
-    return einsum<"a b, b a -> ">(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "w", {{"b", 8}, {"a", 4}}));
+    return op<"a b, b a -> ">{}(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "w", {{"b", 8}, {"a", 4}}));
   });
   put("scores", [&](model& m) {
     return scores(w(m, "q", {{"b", 4}, {"h", 4}, {"q", 4}, {"d", 4}}),
@@ -594,7 +594,7 @@ TEST_CASE("what cannot be differentiated or computed is refused when the model i
   net.recorded.loss = weigh(row_max(x), constant_like(net, y, "c")).id;
   CHECK_THROWS_AS(differentiate(refine(net.recorded)), const char*);
   try {
-    einsum<"a k, b -> a b">(x, y);
+    op<"a k, b -> a b">{}(x, y);
     FAIL("no error");
   } catch (const shape_error& e) {
     CHECK(std::string_view(e.what) == "a factor summed over by a product must stand in both operands");

@@ -157,7 +157,7 @@ static_assert(parse("a b,c->a c") == parse("  a  b ,  c  ->  a  c ") && !(parse(
 static_assert(parse("-> ").operands.empty() && parse("a b -> ").results[0].factors.empty());
 
 // What is no rule, as a question.
-template <rule_text Text>
+template <lit Text>
 concept is_rule = requires { typename std::bool_constant<(parse(Text.view()), true)>; };
 static_assert(is_rule<"a b, b c -> a c"> && is_rule<"a (b c) -> b a c; whole b">);
 static_assert(!is_rule<"a b"> && !is_rule<"a -> b"> && !is_rule<"a a -> a"> && !is_rule<"a -> a; max b"> &&

@@ -42,9 +42,9 @@ using long_name = text<79>;
 
 /// The text of a rule as a template argument.
 template <unsigned N>
-struct rule_text {
+struct lit {
   char characters[N]{};
-  constexpr rule_text(const char (&from)[N]) {
+  constexpr lit(const char (&from)[N]) {
     for (unsigned i = 0; i < N; ++i) characters[i] = from[i];
   }
   constexpr std::string_view view() const { return {characters, N - 1}; }

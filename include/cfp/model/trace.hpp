@@ -206,11 +206,11 @@ constexpr auto trace_operator(const op_info& op, const tensor& first, const A&..
   return first.net->record(op, operands, scalars, given);
 }
 
-template <class Op, rule_text Rule>
+template <lit Rule, class Op>
 template <class X, class... More>
-constexpr auto op<Op, Rule>::operator()(const X& x, const More&... more) const {
-  const int id = trace_operator(info<Op>, x, more...);
-  constexpr int results = bare_rule<Op>.results.size();
+constexpr auto op<Rule, Op>::operator()(const X& x, const More&... more) const {
+  const int id = trace_operator(info<self>, x, more...);
+  constexpr int results = bare_rule<self>.results.size();
   if constexpr (results == 1) {
     return X{x.net, id};
   } else {

@@ -6,7 +6,7 @@
 namespace cfp {
 
 namespace detail {
-struct join_qkv_t : op<join_qkv_t, "b heads s d, b heads s d, b heads s d -> b s (three heads d); whole three"> {
+struct join_qkv_t : op<"b heads s d, b heads s d, b heads s d -> b s (three heads d); whole three", join_qkv_t> {
   static constexpr op_body body = op_body::stack;
   static constexpr linearity linear = linearity::all;
   static constexpr bool derived = true;
@@ -15,7 +15,7 @@ struct join_qkv_t : op<join_qkv_t, "b heads s d, b heads s d, b heads s d -> b s
 
 /// Query, key and value from one fused projection, heads outside the sequence.
 inline constexpr struct split_qkv_t
-    : op<split_qkv_t, "b s (three heads d) -> b heads s d, b heads s d, b heads s d; whole three"> {
+    : op<"b s (three heads d) -> b heads s d, b heads s d, b heads s d; whole three", split_qkv_t> {
   static constexpr op_body body = op_body::unstack;
   static constexpr linearity linear = linearity::all;
   static constexpr std::array<gradient_step, 1> gradient = {{
@@ -24,8 +24,8 @@ inline constexpr struct split_qkv_t
   }};
 } split_qkv;
 
-inline constexpr struct scores_t : contraction<scores_t, "b h q d, b h k d -> b h q k"> {} scores;
-inline constexpr struct weighted_sum_t : contraction<weighted_sum_t, "b h q k, b h k d -> b h q d"> {} weighted_sum;
-inline constexpr struct merge_heads_t : movement<merge_heads_t, "b heads s d -> b s (heads d)"> {} merge_heads;
+inline constexpr struct scores_t : contraction<"b h q d, b h k d -> b h q k", scores_t> {} scores;
+inline constexpr struct weighted_sum_t : contraction<"b h q k, b h k d -> b h q d", weighted_sum_t> {} weighted_sum;
+inline constexpr struct merge_heads_t : movement<"b heads s d -> b s (heads d)", merge_heads_t> {} merge_heads;
 
 }  // namespace cfp

@@ -7,32 +7,24 @@ namespace cfp {
 
 using enum gradient_source::kind_t;
 
-/// Sum of products by rule: matrix products, batched, transposed, any contraction of two operands.
-template <class Op, rule_text Rule>
-struct contraction : op<Op, Rule> {
+/// A contraction with a name of its own.
+template <lit Rule, class Op>
+struct contraction : op<Rule, Op> {
   static constexpr op_body body = op_body::product;
   static constexpr linearity linear = linearity::each;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
 };
 
-/// A contraction that has no name of its own.
-template <rule_text Rule>
-struct einsum_t : contraction<einsum_t<Rule>, Rule> {
-  static constexpr std::string_view label() { return "einsum"; }
-};
-template <rule_text Rule>
-inline constexpr einsum_t<Rule> einsum{};
-
 /// y = x w, w of shape (in, out).
-inline constexpr struct linear_t : contraction<linear_t, "... in, in out -> ... out"> {} linear;
+inline constexpr struct linear_t : contraction<"... in, in out -> ... out", linear_t> {} linear;
 
 /// Logits against an embedding table of shape (vocabulary, width).
-inline constexpr struct unembed_t : contraction<unembed_t, "... width, vocabulary width -> ... vocabulary"> {} unembed;
+inline constexpr struct unembed_t : contraction<"... width, vocabulary width -> ... vocabulary", unembed_t> {} unembed;
 
 /// Reorders, reduces by sum or repeats elements; the rule says which.
-template <class Op, rule_text Rule>
-struct movement : op<Op, Rule> {
+template <lit Rule, class Op>
+struct movement : op<Rule, Op> {
   static constexpr linearity linear = linearity::all;
   static constexpr bool unit = true;
   template <class T>
@@ -40,35 +32,27 @@ struct movement : op<Op, Rule> {
 };
 
 /// The same elements under another rule; what gradients of unit slope become.
-inline constexpr struct copy_t : movement<copy_t, "... -> ..."> {} copy;
+inline constexpr struct copy_t : movement<"... -> ...", copy_t> {} copy;
 
-template <rule_text Rule>
-struct rearrange_t : movement<rearrange_t<Rule>, Rule> {
-  static constexpr std::string_view label() { return "rearrange"; }
-};
-/// Reshape and transpose by rule: `rearrange<"b h s d -> b s (h d)">(x)`.
-template <rule_text Rule>
-inline constexpr rearrange_t<Rule> rearrange{};
-
-template <class Op, rule_text Rule>
-struct addition : op<Op, Rule> {
+template <lit Rule, class Op>
+struct addition : op<Rule, Op> {
   static constexpr linearity linear = linearity::all;
   static constexpr bool unit = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T y) { return x + y; }
 };
-inline constexpr struct add_t : addition<add_t, "..., ... -> ..."> {} add;
-inline constexpr struct bias_t : addition<bias_t, "... out, out -> ... out"> {} bias;
+inline constexpr struct add_t : addition<"..., ... -> ...", add_t> {} add;
+inline constexpr struct bias_t : addition<"... out, out -> ... out", bias_t> {} bias;
 /// Adds a table that does not depend on the batch.
-inline constexpr struct add_rows_t : addition<add_rows_t, "batch ..., ... -> batch ..."> {} add_rows;
+inline constexpr struct add_rows_t : addition<"batch ..., ... -> batch ...", add_rows_t> {} add_rows;
 
-inline constexpr struct mul_t : op<mul_t, "..., ... -> ..."> {
+inline constexpr struct mul_t : op<"..., ... -> ...", mul_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
 } mul;
 
 /// Gaussian error linear unit, tanh form (`gelu_new`): x/2 (1 + tanh(u)) = x / (1 + exp(-2u)).
-inline constexpr struct gelu_t : op<gelu_t, "... -> ..."> {
+inline constexpr struct gelu_t : op<"... -> ...", gelu_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
     const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
@@ -77,7 +61,7 @@ inline constexpr struct gelu_t : op<gelu_t, "... -> ..."> {
 } gelu;
 
 /// Rows of a table: result[..., m] = table[index[...], m].
-inline constexpr struct lookup_t : op<lookup_t, "vocabulary width, ... -> ... width; onehot vocabulary"> {
+inline constexpr struct lookup_t : op<"vocabulary width, ... -> ... width; onehot vocabulary", lookup_t> {
   static constexpr bool unit = true;
   static constexpr int index_operand = 1;
   template <class T>
@@ -85,7 +69,7 @@ inline constexpr struct lookup_t : op<lookup_t, "vocabulary width, ... -> ... wi
 } lookup;
 
 /// Its gradient: adds rows of dz into the rows the indices name.
-inline constexpr struct scatter_add_t : op<scatter_add_t, "... width, ... -> vocabulary width; onehot vocabulary"> {
+inline constexpr struct scatter_add_t : op<"... width, ... -> vocabulary width; onehot vocabulary", scatter_add_t> {
   static constexpr bool unit = true, derived = true;
   static constexpr int index_operand = 1;
   template <class T>

@@ -7,14 +7,14 @@
 namespace cfp {
 
 /// Row sum.
-inline constexpr struct norm_sum_t : op<norm_sum_t, "... width -> ..."> {
+inline constexpr struct norm_sum_t : op<"... width -> ...", norm_sum_t> {
   static constexpr bool statistic = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) { return x; }
 } norm_sum;
 
 /// Row sum of squared distances to the mean; scalar: 1/width.
-inline constexpr struct norm_square_t : op<norm_square_t, "... width, ... -> ..."> {
+inline constexpr struct norm_square_t : op<"... width, ... -> ...", norm_square_t> {
   static constexpr bool statistic = true;
   static constexpr int scalars = 1;
   template <class T>
@@ -27,30 +27,30 @@ template <class T>
 CFP_HOST_DEVICE T normal(T x, T sum, T square, T per, T epsilon) {
   return (x - sum * per) / sqrt(square * per + epsilon);
 }
-template <class Op, rule_text Rule>
-struct norm_op : op<Op, Rule> {
+template <lit Rule, class Op>
+struct norm_op : op<Rule, Op> {
   static constexpr bool derived = true;
   static constexpr int scalars = 2;
 };
 // Row sums of dz w and of dz w xhat, shared by all elements of a row.
-struct norm_dot_t : norm_op<norm_dot_t, "... width, width -> ..."> {
+struct norm_dot_t : norm_op<"... width, width -> ...", norm_dot_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T w, T, T) { return dz * w; }
 };
-struct norm_dot_normal_t : norm_op<norm_dot_normal_t, "... width, ... width, ..., ..., width -> ..."> {
+struct norm_dot_normal_t : norm_op<"... width, ... width, ..., ..., width -> ...", norm_dot_normal_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T x, T sum, T square, T w, T per, T epsilon) {
     return dz * w * normal(x, sum, square, per, epsilon);
   }
 };
-struct norm_input_t : norm_op<norm_input_t, "... width, ... width, ..., ..., width, ..., ... -> ... width"> {
+struct norm_input_t : norm_op<"... width, ... width, ..., ..., width, ..., ... -> ... width", norm_input_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T x, T sum, T square, T w, T dot, T dot_normal, T per, T epsilon) {
     const T r = T(1) / sqrt(square * per + epsilon);
     return r * (dz * w - per * (dot + (x - sum * per) * r * dot_normal));
   }
 };
-struct norm_weight_t : norm_op<norm_weight_t, "... width, ... width, ..., ... -> width"> {
+struct norm_weight_t : norm_op<"... width, ... width, ..., ... -> width", norm_weight_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T x, T sum, T square, T per, T epsilon) {
     return dz * normal(x, sum, square, per, epsilon);
@@ -61,7 +61,7 @@ struct norm_weight_t : norm_op<norm_weight_t, "... width, ... width, ..., ... ->
 
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias. Operands: x, norm_sum(x), norm_square(x), weight, bias;
 /// scalars: 1/width, epsilon. Its gradient along x is the whole one, statistics included.
-inline constexpr struct layer_norm_t : op<layer_norm_t, "... width, ..., ..., width, width -> ... width"> {
+inline constexpr struct layer_norm_t : op<"... width, ..., ..., width, width -> ... width", layer_norm_t> {
   static constexpr int scalars = 2;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T sum, T square, T weight, T shift, T per, T epsilon) {

@@ -1,6 +1,8 @@
-// The base of operators. An operator is an object whose type carries its rule and its functor:
+// Operators. An operator is an object whose type is its rule; one name is checked by the compiler and called in a model:
 //
-//   inline constexpr struct swiglu_t : cfp::op<swiglu_t, "..., ... -> ..."> {
+//   inline constexpr cfp::op<"batch seq in, in out -> batch seq out"> linear;   // a contraction; of one operand: a reshape
+//
+//   inline constexpr struct swiglu_t : cfp::op<"..., ... -> ...", swiglu_t> {   // any other: a rule and a functor
 //     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { return gate / (T(1) + cfp::exp(-gate)) * up; }
 //   } swiglu;
 //
@@ -35,15 +37,52 @@ constexpr std::string_view type_label() {
 template <class Op>
 inline constexpr rule bare_rule = parse(Op::rule_source);
 
-template <class Op, rule_text Rule>
-struct op {
-  static constexpr std::string_view rule_source = Rule.view();
-  static constexpr std::string_view label() { return detail::type_label<Op>(); }
+namespace detail {
+
+struct map_traits {
   static constexpr op_body body = op_body::map;
   static constexpr linearity linear = linearity::none;
   static constexpr bool unit = false, statistic = false, derived = false;
   static constexpr int index_operand = -1, scalars = 0;
   static constexpr std::array<gradient_step, 0> gradient{};
+};
+
+// What a rule alone means: the sum of products of two operands, or one operand's elements in another order.
+struct contraction_traits : map_traits {
+  static constexpr op_body body = op_body::product;
+  static constexpr linearity linear = linearity::each;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
+};
+struct movement_traits : map_traits {
+  static constexpr linearity linear = linearity::all;
+  static constexpr bool unit = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) { return x; }
+};
+
+template <lit Rule, class Derived>
+constexpr auto traits_of() {
+  if constexpr (!std::is_void_v<Derived>) {
+    return map_traits{};
+  } else {
+    constexpr int operands = parse(Rule.view()).operands.size();
+    static_assert(operands == 1 || operands == 2, "a rule alone is a contraction of two operands or a movement of one; give more a functor");
+    if constexpr (operands == 2) return contraction_traits{};
+    else return movement_traits{};
+  }
+}
+
+}  // namespace detail
+
+template <lit Rule, class Derived = void>
+struct op : decltype(detail::traits_of<Rule, Derived>()) {
+  using self = std::conditional_t<std::is_void_v<Derived>, op, Derived>;
+  static constexpr std::string_view rule_source = Rule.view();
+  static constexpr std::string_view label() {
+    if constexpr (std::is_void_v<Derived>) return parse(Rule.view()).operands.size() == 2 ? "einsum" : "rearrange";
+    else return detail::type_label<Derived>();
+  }
 
   /// Applies the operator to tensors of a model (numbers among the arguments are its scalars).
   template <class X, class... More>
@@ -79,12 +118,16 @@ struct slope {
   }
 };
 
-
 namespace detail {
 template <class Op>
-struct described {
-  static const op_info value;
-};
+constexpr op_info make_info();
+}  // namespace detail
+
+/// The operator as a value; its address identifies the operator.
+template <class Op>
+inline constexpr op_info info = detail::make_info<Op>();
+
+namespace detail {
 
 template <class Op>
 constexpr op_info make_info() {
@@ -103,18 +146,12 @@ constexpr op_info make_info() {
   } else if constexpr (Op::body == op_body::map && !Op::unit && !Op::statistic && !Op::derived) {
     constexpr int n = bare_rule<Op>.operands.size();
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((out.slopes[I] = static_cast<int>(I) == Op::index_operand ? nullptr : &described<slope<Op, int(I)>>::value), ...);
+      ((out.slopes[I] = static_cast<int>(I) == Op::index_operand ? nullptr : &info<slope<Op, static_cast<int>(I)>>), ...);
     }(std::make_index_sequence<static_cast<std::size_t>(n)>{});
   }
   return out;
 }
 
-template <class Op>
-constexpr op_info described<Op>::value = make_info<Op>();
 }  // namespace detail
-
-/// The operator as a value; its address identifies the operator.
-template <class Op>
-inline constexpr const op_info& info = detail::described<Op>::value;
 
 }  // namespace cfp

@@ -7,7 +7,7 @@ namespace cfp {
 
 /// Operands: weight, gradient, first and second moment; results overwrite weight and moments.
 /// Scalars: learning rate, beta1, beta2, epsilon, decay. The step number comes from the executor.
-inline constexpr struct adamw_t : op<adamw_t, "..., ..., ..., ... -> ..., ..., ..."> {
+inline constexpr struct adamw_t : op<"..., ..., ..., ... -> ..., ..., ...", adamw_t> {
   static constexpr op_body body = op_body::update;
   static constexpr bool derived = true;
   static constexpr int scalars = 5;

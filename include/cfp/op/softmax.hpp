@@ -8,7 +8,7 @@
 namespace cfp {
 
 /// Largest scaled score of each query among the keys it may see; scalar: the scale.
-inline constexpr struct causal_max_t : op<causal_max_t, "b h q k -> b h q; max k; index q k"> {
+inline constexpr struct causal_max_t : op<"b h q k -> b h q; max k; index q k", causal_max_t> {
   static constexpr bool statistic = true;
   static constexpr int scalars = 1;
   template <class T>
@@ -18,7 +18,7 @@ inline constexpr struct causal_max_t : op<causal_max_t, "b h q k -> b h q; max k
 } causal_max;
 
 /// Sum of exponentials relative to that.
-inline constexpr struct causal_sum_t : op<causal_sum_t, "b h q k, b h q -> b h q; index q k"> {
+inline constexpr struct causal_sum_t : op<"b h q k, b h q -> b h q; index q k", causal_sum_t> {
   static constexpr bool statistic = true;
   static constexpr int scalars = 1;
   template <class T>
@@ -28,13 +28,13 @@ inline constexpr struct causal_sum_t : op<causal_sum_t, "b h q k, b h q -> b h q
 } causal_sum;
 
 namespace detail {
-struct causal_dot_t : op<causal_dot_t, "b h q k, b h q k -> b h q"> {
+struct causal_dot_t : op<"b h q k, b h q k -> b h q", causal_dot_t> {
   static constexpr bool derived = true;
   static constexpr int scalars = 1;
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T y, T) { return dz * y; }
 };
-struct causal_input_t : op<causal_input_t, "b h q k, b h q k, b h q -> b h q k"> {
+struct causal_input_t : op<"b h q k, b h q k, b h q -> b h q k", causal_input_t> {
   static constexpr bool derived = true;
   static constexpr int scalars = 1;
   template <class T>
@@ -43,7 +43,7 @@ struct causal_input_t : op<causal_input_t, "b h q k, b h q k, b h q -> b h q k">
 }  // namespace detail
 
 /// softmax(scale x) over the keys k <= q. Operands: scores, causal_max, causal_sum; scalar: the scale.
-inline constexpr struct causal_softmax_t : op<causal_softmax_t, "b h q k, b h q, b h q -> b h q k; index q k"> {
+inline constexpr struct causal_softmax_t : op<"b h q k, b h q, b h q -> b h q k; index q k", causal_softmax_t> {
   static constexpr int scalars = 1;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T max, T sum, T scale, long q, long k) {
@@ -57,14 +57,14 @@ inline constexpr struct causal_softmax_t : op<causal_softmax_t, "b h q k, b h q,
 } causal_softmax;
 
 /// Largest logit of each row.
-inline constexpr struct logits_max_t : op<logits_max_t, "... vocabulary -> ...; max vocabulary"> {
+inline constexpr struct logits_max_t : op<"... vocabulary -> ...; max vocabulary", logits_max_t> {
   static constexpr bool statistic = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) { return x; }
 } logits_max;
 
 /// Sum of exponentials relative to that.
-inline constexpr struct logits_sum_t : op<logits_sum_t, "... vocabulary, ... -> ..."> {
+inline constexpr struct logits_sum_t : op<"... vocabulary, ... -> ...", logits_sum_t> {
   static constexpr bool statistic = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T max) { return exp(x - max); }
@@ -72,7 +72,7 @@ inline constexpr struct logits_sum_t : op<logits_sum_t, "... vocabulary, ... -> 
 
 namespace detail {
 struct cross_entropy_input_t
-    : op<cross_entropy_input_t, ", ... vocabulary, ..., ..., ... -> ... vocabulary; index vocabulary"> {
+    : op<", ... vocabulary, ..., ..., ... -> ... vocabulary; index vocabulary", cross_entropy_input_t> {
   static constexpr bool derived = true;
   static constexpr int scalars = 1;
   static constexpr int index_operand = 2;
@@ -85,7 +85,7 @@ struct cross_entropy_input_t
 
 /// Mean over rows of log(sum exp x) - x[target]. Operands: logits, targets, logits_max, logits_sum; scalar: 1/rows.
 inline constexpr struct cross_entropy_t
-    : op<cross_entropy_t, "... vocabulary, ..., ..., ... -> ; onehot vocabulary"> {
+    : op<"... vocabulary, ..., ..., ... -> ; onehot vocabulary", cross_entropy_t> {
   static constexpr int scalars = 1;
   static constexpr int index_operand = 1;
   template <class T>
