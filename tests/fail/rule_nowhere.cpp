@@ -1,5 +1,10 @@
 // Must not compile: a result dimension from nowhere.
-// expected-error {{rule_reader::fail}}
+// expected-error {{the column is where reading stopped}}
+// expected-words {{a result has a factor that no operand has, column 8 of "b s -> b t"}}
 #include <cfp/core.hpp>
-constexpr cfp::rule wrong = cfp::parse("b s -> b t");
+#include <cfp/op/op.hpp>
+inline constexpr cfp::op<"b s -> b s"> fits;
+#ifndef CFP_CONTROL
+inline constexpr cfp::op<"b s -> b t"> wrong;
+#endif
 int main() {}

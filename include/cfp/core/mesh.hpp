@@ -38,4 +38,28 @@ struct mesh_shape {
   friend constexpr bool operator==(const mesh_shape&, const mesh_shape&) = default;
 };
 
+/// A mesh as a type: `mesh<axis<"data", 2>, axis<"model", 4>>`.
+template <lit Name, int Size>
+struct axis {
+  static_assert(Size >= 1, "a mesh axis has at least one device");
+  static constexpr mesh_axis value{name(Name.view()), Size};
+};
+
+template <class... Axis>
+struct mesh {
+  static_assert(sizeof...(Axis) <= max_axes, "a mesh has at most 4 axes");
+  static constexpr mesh_shape shape = [] {
+    mesh_shape m;
+    (m.axes.push(Axis::value), ...);
+    return m;
+  }();
+  static_assert(
+      [] {
+        for (int a = 0; a < shape.rank(); ++a)
+          if (shape.find(shape.axes[a].label) != a) return false;
+        return true;
+      }(),
+      "two axes of a mesh have the same name");
+};
+
 }  // namespace cfp

@@ -3,7 +3,7 @@
 //
 //   rule    = side "->" side { ";" mark }
 //   side    = [ tensor { "," tensor } ]          tensor = { factor | "(" factor { factor } ")" | "..." }
-//   mark    = ("whole" | "onehot" | "index" | "max" | "min") factor { factor }
+//   mark    = ("whole" | "onehot" | "index" | "max" | "min" | "scan") factor { factor } | "halo" factor window
 //
 // "..." stands for as many dimensions as the tensor bound to it has left; it is expanded by `parse`.
 #pragma once
@@ -12,10 +12,31 @@
 
 namespace cfp {
 
-/// What is wrong with a rule, and where (1-based column); thrown, so in a constant expression it does not compile.
-struct rule_error {
-  const char* what;
-  int column;
+/// A text that cannot be read, and the column (1-based) where.
+struct text_error {
+  const char* what = nullptr;
+  int column = 0;
+  constexpr explicit operator bool() const { return what != nullptr; }
+};
+
+/// A rule, or why there is none.
+struct parsed_rule {
+  rule value;
+  text_error problem;
+};
+
+/// How many dimensions a rule says its operands have, and which of them have "..." besides.
+struct rule_outline {
+  list<signed char, max_operands> written;
+  list<bool, max_operands> dots;
+  text_error problem;
+
+  /// What "..." stands for, given the operands' numbers of dimensions: what the first that has it leaves.
+  constexpr int ellipsis(const list<int, max_operands>& ranks) const {
+    for (int i = 0; i < ranks.size() && i < dots.size(); ++i)
+      if (dots[i]) return ranks[i] > written[i] ? ranks[i] - written[i] : 0;
+    return 0;
+  }
 };
 
 namespace detail {
@@ -26,19 +47,27 @@ struct rule_reader {
   const int* ranks = nullptr;  // dimensions of each bound operand (refined dimensions count one), or null
   rule out{};
   int ellipsis = -1;           // how many dimensions "..." stands for, once known
+  text_error problem{};        // the first one; after it nothing is left to read
+  int result_columns[max_results]{};
 
   constexpr bool more() const { return at < static_cast<int>(source.size()); }
   constexpr char peek() const { return more() ? source[static_cast<std::size_t>(at)] : '\0'; }
   constexpr void blanks() {
     while (peek() == ' ') ++at;
   }
+  constexpr bool starts(std::string_view word) const {
+    return more() && source.substr(static_cast<std::size_t>(at)).substr(0, word.size()) == word;
+  }
   constexpr bool take(std::string_view word) {
     blanks();
-    if (source.substr(static_cast<std::size_t>(at)).substr(0, word.size()) != word) return false;
+    if (!starts(word)) return false;
     at += static_cast<int>(word.size());
     return true;
   }
-  [[noreturn]] void fail(const char* what) const { throw rule_error{what, at + 1}; }
+  constexpr void fail(const char* what, int column = -1) {
+    if (!problem) problem = {what, (column < 0 ? at : column) + 1};
+    at = static_cast<int>(source.size());
+  }
 
   static constexpr bool letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
@@ -47,27 +76,32 @@ struct rule_reader {
     blanks();
     const int from = at;
     while (letter(peek())) ++at;
-    if (at == from) fail("expected the name of a factor");
+    if (at == from) return fail("expected the name of a factor"), std::string_view{};
+    if (at - from > name::capacity) return fail("a name has at most 23 characters", from), std::string_view{};
     return source.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(at - from));
   }
-  constexpr signed char factor_id(std::string_view label) {
+  constexpr void add(pattern& p, std::string_view label, int group, int column) {
+    if (problem) return;
     int f = out.find(label);
     if (f < 0) {
       f = out.factors.size();
+      if (f == max_factors) return fail("a rule has at most 16 factors", column);
       out.factors.push({name(label)});
     }
-    return static_cast<signed char>(f);
-  }
-  constexpr void add(pattern& p, std::string_view label, int group) {
-    const signed char f = factor_id(label);
-    if (p.factors.contains(f)) fail("a factor stands twice in one tensor");
-    p.factors.push(f);
+    if (p.dim_of(f) >= 0) return fail("a factor stands twice in one tensor", column);
+    if (p.factors.size() == max_dims) return fail("a tensor has at most 8 dimensions", column);
+    p.factors.push(static_cast<signed char>(f));
     p.group.push(static_cast<signed char>(group));
+  }
+  constexpr void add_word(pattern& p, int group) {
+    blanks();
+    const int column = at;
+    add(p, word(), group, column);
   }
 
   constexpr bool tensor_ends() {
     blanks();
-    return !more() || peek() == ',' || peek() == ';' || source.substr(static_cast<std::size_t>(at)).starts_with("->");
+    return !more() || peek() == ',' || peek() == ';' || starts("->");
   }
 
   // Dimensions written in the tensor that starts here, not counting "...": needed to know what "..." stands for.
@@ -90,84 +124,149 @@ struct rule_reader {
     int group = 0;
     const int written = written_dims();
     while (!tensor_ends()) {
+      const int column = at;
       if (take("...")) {
         int dims = bound_rank >= 0 ? bound_rank - written : ellipsis;
-        if (dims < 0 && ranks) fail("too few dimensions for this tensor");
-        if (ellipsis >= 0 && ellipsis != dims) fail("'...' stands for different numbers of dimensions");
+        if (dims < 0 && ranks) fail("too few dimensions for this tensor", column);
+        if (ellipsis >= 0 && ellipsis != dims) fail("'...' stands for different numbers of dimensions", column);
         if (dims < 0) dims = 0;
-        ellipsis = dims;
-        for (int i = 0; i < dims; ++i) {
+        if (!problem) ellipsis = dims;
+        for (int i = 0; i < dims && !problem; ++i) {
           const char label[4] = {'.', '.', static_cast<char>('0' + i), '\0'};
-          add(p, label, group++);
+          add(p, label, group++, column);
         }
       } else if (take("(")) {
-        while (!take(")")) add(p, word(), group);
+        if (take(")")) fail("'()' holds no factor", column);
+        while (!problem && !take(")")) {
+          blanks();
+          if (!letter(peek())) fail("expected the name of a factor or ')'");
+          else add_word(p, group);
+        }
         ++group;
       } else {
-        add(p, word(), group++);
+        add_word(p, group++);
       }
     }
     return p;
   }
 
+  constexpr int known_factor() {
+    blanks();
+    const int column = at;
+    const std::string_view label = word();
+    const int f = problem ? -1 : out.find(label);
+    if (!problem && f < 0) fail("a mark names a factor the rule does not have", column);
+    return f;
+  }
+
   constexpr void mark() {
+    blanks();
+    const int column = at;
     const std::string_view kind = word();
-    if (tensor_ends()) fail("a mark names at least one factor");
+    const bool known = kind == "whole" || kind == "onehot" || kind == "index" || kind == "max" || kind == "min" ||
+                       kind == "scan" || kind == "halo";
+    if (!known) fail("unknown mark; known are whole, onehot, index, max, min, scan, halo", column);
+    if (!problem && tensor_ends()) fail("a mark names at least one factor");
+    if (kind == "halo") {
+      const int f = known_factor();
+      const int window = known_factor();
+      if (!problem && f == window) fail("halo names a factor and another one that is its window", column);
+      if (!problem) out.factors[f].window = static_cast<signed char>(window);
+      if (!problem && !tensor_ends()) fail("halo names one factor and its window; write another '; halo' for more");
+      return;
+    }
     while (blanks(), more() && peek() != ';') {
-      const int f = out.find(word());
-      if (f < 0) fail("a mark names a factor the rule does not have");
+      const int f = known_factor();
+      if (f < 0) return;
       if (kind == "whole") out.factors[f].whole = true;
-      else if (kind == "onehot") out.factors[f].one_hot = true;
-      else if (kind == "index") out.coordinates.push(static_cast<signed char>(f));
-      else if (kind == "max") out.combine = reduction::max;
-      else if (kind == "min") out.combine = reduction::min;
-      else fail("unknown mark; known are whole, onehot, index, max, min");
+      if (kind == "onehot") out.factors[f].one_hot = true;
+      if (kind == "scan") out.factors[f].scan = true;
+      if (kind == "index" && out.coordinates.size() == 4) return fail("at most 4 factors can be marked index");
+      if (kind == "index") out.coordinates.push(static_cast<signed char>(f));
+      if (kind == "max") out.combine = reduction::max;
+      if (kind == "min") out.combine = reduction::min;
     }
   }
 
-  constexpr rule read() {
-    int operand = 0;
+  constexpr parsed_rule read() {
     do {
       blanks();
-      if (operand == 0 && source.substr(static_cast<std::size_t>(at)).starts_with("->")) break;
-      out.operands.push(tensor(ranks ? ranks[operand] : -1));
-      ++operand;
+      if (out.operands.empty() && starts("->")) break;
+      if (out.operands.size() == max_operands) fail("an operator has at most 8 operands");
+      const int column = at;
+      const pattern p = tensor(ranks ? ranks[out.operands.size()] : -1);
+      if (problem) break;
+      out.operands.push(p);
+      if (peek() == ';') fail("expected '->' before the marks", column);
     } while (take(","));
     if (!take("->")) fail("expected '->' or ','");
-    do out.results.push(tensor(-1));
-    while (take(","));
+    do {
+      if (problem) break;
+      blanks();
+      const int column = at;
+      if (out.results.size() == max_results) fail("an operator has at most 4 results");
+      const pattern p = tensor(-1);
+      if (problem) break;
+      out.results.push(p);
+      result_columns[out.results.size() - 1] = column;
+    } while (take(","));
     while (take(";")) mark();
     blanks();
     if (more()) fail("unexpected text after the rule");
-    for (const pattern& r : out.results)
-      for (signed char f : r.factors) {
+    for (int r = 0; r < out.results.size() && !problem; ++r)
+      for (signed char f : out.results[r].factors) {
         bool known = out.factors[f].whole || out.factors[f].one_hot;
         for (const pattern& o : out.operands) known = known || o.dim_of(f) >= 0;
-        if (!known) fail("a result has a factor that no operand has");
+        if (!known) fail("a result has a factor that no operand has", result_columns[r]);
       }
-    return out;
+    return {out, problem};
   }
 };
 
+constexpr rule or_throw(const parsed_rule& p) {
+  if (p.problem) throw p.problem;
+  return p.value;
+}
+
 }  // namespace detail
 
-/// Parses a rule bound to nothing: "..." stands for no dimension.
-constexpr rule parse(std::string_view source) {
-  return detail::rule_reader{source}.read();
+/// Reads a rule bound to nothing ("..." stands for no dimension) or says what is wrong with it.
+constexpr parsed_rule read_rule(std::string_view source) { return detail::rule_reader{source}.read(); }
+
+/// Reads a rule bound to operands with these numbers of dimensions.
+constexpr parsed_rule read_rule(std::string_view source, const int* ranks) {
+  detail::rule_reader r{source};
+  r.ranks = ranks;
+  return r.read();
 }
+
+/// What a rule says before it is bound.
+constexpr rule_outline outline(std::string_view source) {
+  rule_outline out;
+  const parsed_rule r = read_rule(source);
+  out.problem = r.problem;
+  int at = 0;
+  const int arrow = static_cast<int>(source.find("->"));
+  for (const pattern& p : r.value.operands) {
+    const int comma = static_cast<int>(source.find(',', static_cast<std::size_t>(at)));
+    const int end = comma < 0 || comma > arrow ? arrow : comma;
+    const std::string_view operand = source.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(end - at));
+    out.written.push(static_cast<signed char>(p.group.empty() ? 0 : p.group.back() + 1));
+    out.dots.push(operand.find("...") != std::string_view::npos);
+    at = end + 1;
+  }
+  return out;
+}
+
+/// The same, throwing a text_error; in a constant expression it does not compile.
+constexpr rule parse(std::string_view source) { return detail::or_throw(read_rule(source)); }
+constexpr rule parse(std::string_view source, const int* ranks) { return detail::or_throw(read_rule(source, ranks)); }
 
 /// Parses a rule in which "..." stands for this many dimensions.
 constexpr rule parse(std::string_view source, int ellipsis) {
   detail::rule_reader r{source};
   r.ellipsis = ellipsis;
-  return r.read();
-}
-
-/// Parses a rule bound to operands with these numbers of dimensions; expands "...".
-constexpr rule parse(std::string_view source, const int* ranks) {
-  detail::rule_reader r{source};
-  r.ranks = ranks;
-  return r.read();
+  return detail::or_throw(r.read());
 }
 
 }  // namespace cfp

@@ -63,7 +63,7 @@ constexpr bool admissible(const rule& r, linearity lin, const factor_sizes& size
     if (mesh.size(axis) == 1) return false;
     if (f == assignment::partial && lin != linearity::all) return false;
     if (f < 0) continue;
-    if (r.factors[f].whole) return false;
+    if (r.stays_together(f)) return false;
     long n = 1;
     for (int other = 0; other < mesh.rank(); ++other)
       if (a.factor[other] == f) n *= mesh.size(other);
@@ -74,7 +74,7 @@ constexpr bool admissible(const rule& r, linearity lin, const factor_sizes& size
 
 /// Why operands do not fit together without communication.
 struct conflict {
-  enum kind_t : std::uint8_t { nothing, disagree, whole_split, partial_operand, not_major } kind = nothing;
+  enum kind_t : std::uint8_t { nothing, disagree, whole_split, halo, carry, partial_operand, not_major } kind = nothing;
   int axis = -1;     ///< the mesh axis
   int factor = -1;   ///< the factor of the rule
   int operand = -1;  ///< the operand that splits it (or is partial)
@@ -86,6 +86,8 @@ struct conflict {
     switch (kind) {
       case disagree: return "two operands hold a common factor differently along a mesh axis";
       case whole_split: return "a factor that must stay whole is split";
+      case halo: return "a split dimension is read across its borders: a halo is owed";
+      case carry: return "a split dimension is scanned: a carry from rank to rank is owed";
       case partial_operand: return "a partial sum reaches an operator that is not linear in it";
       case not_major: return "axes split a dimension in different orders";
       default: return "communication free";
@@ -128,7 +130,9 @@ constexpr propagation propagate(const rule& r, linearity lin, const list<partiti
       continue;
     }
     if (split_factor < 0) continue;
-    if (r.factors[split_factor].whole) out.why = {conflict::whole_split, axis, split_factor, by, -1};
+    const factor& f = r.factors[split_factor];
+    if (r.stays_together(split_factor))
+      out.why = {f.whole ? conflict::whole_split : f.scan ? conflict::carry : conflict::halo, axis, split_factor, by, -1};
     for (int i = 0; i < operands.size(); ++i)
       if (r.operands[i].dim_of(split_factor) >= 0 && operands[i].on(axis).kind != placement::split)
         out.why = {conflict::disagree, axis, split_factor, by, i};

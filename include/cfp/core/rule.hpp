@@ -17,6 +17,8 @@ struct factor {
   name label;
   bool whole = false;    ///< may not be split without gathering first
   bool one_hot = false;  ///< the table position that an index operand selects (lookup, scatter)
+  bool scan = false;     ///< each position needs what those before it left: a split owes a carry from rank to rank
+  signed char window = -1;  ///< the factor that says how far a position reaches: a split owes a halo from its neighbours
   friend constexpr bool operator==(const factor&, const factor&) = default;
 };
 
@@ -41,6 +43,8 @@ struct rule {
       if (factors[i].label == label) return i;
     return -1;
   }
+  /// Splitting it without communication is impossible, whatever the operands' partitions are.
+  constexpr bool stays_together(int f) const { return factors[f].whole || factors[f].scan || factors[f].window >= 0; }
   /// Reduced over: in an operand, in no result. (A one-hot factor is carried by its index operand as well.)
   constexpr bool is_reduction(int f) const {
     for (const pattern& r : results)
@@ -49,7 +53,7 @@ struct rule {
   }
   /// Splitting it is free: every result is split the same way.
   constexpr bool is_parallel(int f) const {
-    if (factors[f].whole) return false;
+    if (stays_together(f)) return false;
     for (const pattern& r : results)
       if (r.dim_of(f) < 0) return false;
     return true;

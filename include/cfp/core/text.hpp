@@ -8,6 +8,7 @@ namespace cfp {
 /// Up to `Capacity` characters, comparable, usable as a template argument.
 template <int Capacity>
 struct text {
+  static constexpr int capacity = Capacity;
   char characters[static_cast<unsigned>(Capacity) + 1]{};
   int count = 0;
 
@@ -37,17 +38,49 @@ struct text {
 /// Names of mesh axes, dimensions and factors.
 using name = text<23>;
 
+/// What a message says.
+using sentence = text<511>;
+
+/// Appends a number.
+template <int Capacity>
+constexpr void append(text<Capacity>& to, long number) {
+  if (number < 0) to.push('-'), number = -number;
+  long unit = 1;
+  while (number / unit >= 10) unit *= 10;
+  for (; unit > 0; unit /= 10) to.push(static_cast<char>('0' + number / unit % 10));
+}
+
+/// Appends words and numbers in order.
+template <int Capacity, class... Piece>
+constexpr void say(text<Capacity>& to, const Piece&... piece) {
+  const auto one = [&](const auto& p) {
+    if constexpr (requires { to += p; }) to += p;
+    else append(to, p);
+  };
+  (one(piece), ...);
+}
+
 /// Names of tensors, in the words of public checkpoints (`h.11.attn.c_attn.weight`).
 using long_name = text<79>;
 
-/// The text of a rule as a template argument.
+/// A text as a template argument, as long as it is: names, rules, sentences.
 template <unsigned N>
 struct lit {
   char characters[N]{};
+  constexpr lit() = default;
   constexpr lit(const char (&from)[N]) {
     for (unsigned i = 0; i < N; ++i) characters[i] = from[i];
   }
   constexpr std::string_view view() const { return {characters, N - 1}; }
+  constexpr const char* data() const { return characters; }
+  constexpr std::size_t size() const { return N - 1; }
 };
 
+/// A text without its empty room: `shorten<t.count>(t)`.
+template <int Count, int Capacity>
+constexpr lit<static_cast<unsigned>(Count) + 1> shorten(const text<Capacity>& from) {
+  lit<static_cast<unsigned>(Count) + 1> out;
+  for (int i = 0; i < Count; ++i) out.characters[i] = from.characters[i];
+  return out;
+}
 }  // namespace cfp

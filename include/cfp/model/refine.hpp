@@ -2,6 +2,7 @@
 // becomes its common factors, in the whole graph, so that every split is the split of one dimension.
 #pragma once
 
+#include <cfp/core/cut.hpp>
 #include <cfp/model/trace.hpp>
 
 namespace cfp {
@@ -111,44 +112,29 @@ struct refiner {
 
   // `named[f]`: the new factor was written by name inside a compound dimension of this rule.
   static constexpr void rewrite(operation& o, const list<cut_list, max_factors>& cuts, list<bool, max_factors>& named) {
-    rule out;
-    out.combine = o.r.combine;
+    list<int, max_factors> parts, first;
     factor_sizes sizes;
-    list<signed char, max_factors> first;
     for (int f = 0; f < o.r.factors.size(); ++f) {
-      first.push(static_cast<signed char>(out.factors.size()));
-      for (int k = 0; k < atoms(cuts[f]); ++k) {
-        factor added = o.r.factors[f];
-        if (atoms(cuts[f]) > 1) {
-          const char suffix[3] = {'.', static_cast<char>('0' + k), '\0'};
-          added.label += suffix;
-        }
-        out.factors.push(added);
+      parts.push(atoms(cuts[f]));
+      const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
+      if (needs_one && parts[f] > 1)
+        throw shape_error{"an indexed factor cannot be cut", long_name(o.op->label), o.r.factors[f].label, 0, 0};
+      for (int k = 0; k < parts[f]; ++k) {
         sizes.push(atom_size(cuts[f], o.sizes[f], k));
         named.push(false);
       }
-      const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
-      if (needs_one && atoms(cuts[f]) > 1)
-        throw shape_error{"an indexed factor cannot be cut", long_name(o.op->label), o.r.factors[f].label, 0, 0};
     }
-    const auto expand = [&](const pattern& p) {
-      pattern q;
+    const rule cut = cut_factors(o.r, parts, first);
+    const auto find_named = [&](const pattern& p) {
       for (int i = 0; i < p.factors.size(); ++i) {
-        const int f = p.factors[i];
         int members = 0;
-        for (signed char g : p.group) members += g == p.group[i];
-        for (int k = 0; k < atoms(cuts[f]); ++k) {
-          q.factors.push(static_cast<signed char>(first[f] + k));
-          q.group.push(p.group[i]);
-        }
-        if (members > 1 && atoms(cuts[f]) == 1) named[first[f]] = true;
+        for (signed char other : p.group) members += other == p.group[i];
+        if (members > 1 && parts[p.factors[i]] == 1) named[first[p.factors[i]]] = true;
       }
-      return q;
     };
-    for (const pattern& p : o.r.operands) out.operands.push(expand(p));
-    for (const pattern& p : o.r.results) out.results.push(expand(p));
-    for (signed char c : o.r.coordinates) out.coordinates.push(first[c]);
-    o.r = out;
+    for (const pattern& p : o.r.operands) find_named(p);
+    for (const pattern& p : o.r.results) find_named(p);
+    o.r = cut;
     o.sizes = sizes;
   }
 

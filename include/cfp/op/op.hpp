@@ -11,6 +11,7 @@
 // The functor receives the operands, then the scalars, then the coordinates the rule marks with "index", as `long`.
 #pragma once
 
+#include <cfp/core/check.hpp>
 #include <cfp/op/info.hpp>
 #include <cfp/op/math.hpp>
 
@@ -61,9 +62,24 @@ struct movement_traits : map_traits {
   CFP_HOST_DEVICE static T apply(T x) { return x; }
 };
 
+// A rule that cannot be read says so once, where the operator is written.
+template <lit Rule>
+struct readable {
+  static constexpr text_error problem = read_rule(Rule.view()).problem;
+  static constexpr sentence why() {
+    sentence s;
+    say(s, problem.what, ", column ", static_cast<long>(problem.column), " of \"", Rule.view(), "\"");
+    return s;
+  }
+};
+
 template <lit Rule, class Derived>
 constexpr auto traits_of() {
-  if constexpr (!std::is_void_v<Derived>) {
+  if constexpr (static_cast<bool>(readable<Rule>::problem)) {
+    constexpr sentence why = readable<Rule>::why();
+    rule_can_be_read<readable<Rule>::problem.column, shorten<why.count>(why)>::require();
+    return map_traits{};
+  } else if constexpr (!std::is_void_v<Derived>) {
     return map_traits{};
   } else {
     constexpr int operands = parse(Rule.view()).operands.size();

@@ -53,7 +53,7 @@ inline std::vector<collective_count> sent_for(const plan& p, const graph& g, con
   waiting.buffers = p.code.buffers;
   for (const instruction& i : p.code.code) {
     waiting.code.push_back(i);
-    if (i.kind == instruction::convert) continue;
+    if (i.kind == instruction::reshard) continue;
     out[owner[static_cast<std::size_t>(i.op)]] += count_collectives(waiting, g, sizeof(float));
     waiting.code.clear();
   }
@@ -98,7 +98,7 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
   }
   auto& all = j["collectives"] = nlohmann::ordered_json::array();
   for (const instruction& i : p.code.code) {
-    if (i.kind != instruction::convert || !i.step.communicates()) continue;
+    if (i.kind != instruction::reshard || !i.step.communicates()) continue;
     const buffer& from = p.code[i.in[0]];
     all.push_back({{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
                    {"axis", mesh.axes[i.step.axis].label.view()},

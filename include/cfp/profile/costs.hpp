@@ -23,7 +23,7 @@ inline program_memory memory_of(const program& p, const graph& g) {
     const bool back = i.kind == instruction::compute && g.at(i.op).when != phase::forward;
     for (int b : i.in)
       if (back && (forward[static_cast<std::size_t>(p[b].root)] || p[b].persistent)) saved[static_cast<std::size_t>(p[b].root)] = true;
-    if (!back && (i.kind == instruction::convert ? g[p[i.in[0]].value].role == value_role::activation : true))
+    if (!back && (i.kind == instruction::reshard ? g[p[i.in[0]].value].role == value_role::activation : true))
       for (int b : i.out) forward[static_cast<std::size_t>(p[b].root)] = true;
   }
   program_memory m;
@@ -207,7 +207,7 @@ class profiler {
       return b.root;
     };
     instruction i;
-    i.kind = instruction::convert;
+    i.kind = instruction::reshard;
     i.step = s;
     i.in.push(allocate(from, 0, true));
     i.out.push(allocate(after(from, s), 0, false));

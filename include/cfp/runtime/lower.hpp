@@ -49,7 +49,7 @@ struct lowerer {
     int at = from;
     for (const conversion_step& s : c.steps) {
       instruction i;
-      i.kind = instruction::convert;
+      i.kind = instruction::reshard;
       i.step = s;
       i.in.push(at);
       const int next = allocate(v, after(out[at].held, s), false);
@@ -180,7 +180,7 @@ constexpr std::vector<int> all_operations(const graph& g) {
 constexpr collective_count count_collectives(const program& p, const graph& g, long real_bytes) {
   collective_count n;
   for (const instruction& i : p.code) {
-    if (i.kind != instruction::convert || !i.step.communicates()) continue;
+    if (i.kind != instruction::reshard || !i.step.communicates()) continue;
     const buffer& from = p[i.in[0]];
     const long bytes = elements(g[from.value].shape) * real_bytes;
     const std::size_t kind = static_cast<std::size_t>(i.step.collective());

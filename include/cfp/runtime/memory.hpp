@@ -34,7 +34,7 @@ inline void reduce_in_place(program& p) {
   std::vector<lifetime> life = lifetimes(p);
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     instruction& c = p.code[i];
-    if (c.kind != instruction::convert || c.step.kind != conversion_step::all_reduce) continue;
+    if (c.kind != instruction::reshard || c.step.kind != conversion_step::all_reduce) continue;
     const int from = p[c.in[0]].root, to = c.out[0];
     if (p[from].persistent || life[static_cast<std::size_t>(from)].to != static_cast<int>(i)) continue;
     for (buffer& b : p.buffers)

@@ -18,10 +18,10 @@ struct buffer {
 };
 
 struct instruction {
-  enum kind_t : std::uint8_t { compute, convert } kind = compute;
+  enum kind_t : std::uint8_t { compute, reshard } kind = compute;
   int op = -1;                       ///< compute: the operation of the graph
   assignment assigned;               ///< compute: what it splits
-  conversion_step step;              ///< convert
+  conversion_step step;              ///< reshard
   list<int, max_operands> in;        ///< buffers read
   list<int, max_results + 2> out;    ///< buffers written; a conversion's scratch follows its result
   bool nothing = false;              ///< the result is the operand's memory, as it is

@@ -1,0 +1,167 @@
+// Questions the compiler answers about operators on partitioned tensors, usable in static_assert, requires and
+// if constexpr. `Op` is an operator object, T the types of its operands (see sharded.hpp).
+//
+//   communication_free<Op, T...>   bool: no device needs what another one holds
+//   result_t<Op, T...>             the result's type; does not compile where communication would be owed, and says why
+//   results_t<Op, T...>            all results, as `tensors<...>`
+//   why<Op, T...>                  the sentence, empty where nothing is wrong
+//   owed<From, To>                 the conversion between two partitions of one tensor: steps, and bytes per device
+//   complete_t<T>                  T with its partial sums completed; owed<T, complete_t<T>> is what that takes
+#pragma once
+
+#include <cfp/core/check.hpp>
+#include <cfp/core/infer.hpp>
+#include <cfp/core/sharded.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace cfp {
+
+/// Types in order.
+template <class... T>
+struct tensors {};
+
+namespace detail {
+
+template <class Op>
+constexpr operator_view view_of() {
+  return {Op::label(), Op::rule_source, Op::linear};
+}
+
+template <class First, class...>
+constexpr const mesh_shape& mesh_of = First::mesh_type::shape;
+
+template <class... T>
+constexpr list<operand_view, max_operands> views() {
+  list<operand_view, max_operands> out;
+  (out.push({&T::dims_type::value, &T::held}), ...);
+  return out;
+}
+
+// Read once per operator, and once per number of dimensions "..." stands for.
+template <class Op>
+inline constexpr rule_outline outline_of = outline(Op::rule_source);
+template <class Op, int Dots>
+inline constexpr rule rule_of = parse(Op::rule_source, Dots);
+
+template <class Op, class... T>
+constexpr inference inferred() {
+  static_assert(sizeof...(T) > 0 && sizeof...(T) <= max_operands, "an operator has one to eight operands");
+  constexpr list<int, max_operands> ranks{{T::dims_type::value.written()...}, static_cast<int>(sizeof...(T))};
+  constexpr bool same_mesh = ((T::mesh_type::shape == mesh_of<T...>) && ...);
+  constexpr binding_problem problem = fits(outline_of<Op>, ranks);
+  if constexpr (!same_mesh || problem) {
+    inference it;
+    it.same_mesh = same_mesh;
+    it.bound.problem = problem;
+    return it;
+  } else {
+    return infer(view_of<Op>(), rule_of<Op, outline_of<Op>.ellipsis(ranks)>, views<T...>(), mesh_of<T...>);
+  }
+}
+
+// Only what later questions need is kept: constants cost the compiler memory.
+struct verdict {
+  binding_problem::kind_t binding = binding_problem::nothing;
+  conflict::kind_t clash = conflict::nothing;
+  int operand = -1;
+  long given = 0, wanted = 0;
+  bool same_mesh = true;
+  constexpr bool free() const { return same_mesh && binding == binding_problem::nothing && clash == conflict::nothing; }
+};
+
+template <class Op, class... T>
+constexpr verdict judge() {
+  const inference it = inferred<Op, T...>();
+  const binding_problem& b = it.bound.problem;
+  return {b.kind, it.flow.why.kind, b.operand, b.given, b.wanted, it.same_mesh};
+}
+
+template <class Op, class... T>
+struct question {
+  static constexpr verdict answer = judge<Op, T...>();
+};
+
+template <class Op, class... T>
+struct refusal {
+  static constexpr sentence text = words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), mesh_of<T...>);
+};
+
+struct result_texts {
+  text<159> dim[max_dims]{};
+  text<255> placement;
+  int rank = 0;
+};
+
+template <class Op, int Result, class... T>
+struct answered {
+  static constexpr result_texts texts = [] {
+    const inference it = inferred<Op, T...>();
+    const dimensions d = result_dimensions(it.bound, Result);
+    result_texts out;
+    out.rank = d.written();
+    for (int i = 0; i < out.rank; ++i) write_dimension(d, i, out.dim[i]);
+    out.placement = describe(it.flow.results[Result], d.parts, mesh_of<T...>);
+    return out;
+  }();
+};
+
+template <class Answered, class Mesh, class Indices>
+struct result_type;
+template <class Answered, class Mesh, int... Index>
+struct result_type<Answered, Mesh, std::integer_sequence<int, Index...>> {
+  using type = partitioned<dims<shorten<Answered::texts.dim[Index].count>(Answered::texts.dim[Index])...>, Mesh, shorten<Answered::texts.placement.count>(Answered::texts.placement)>;
+};
+
+template <class First, class...>
+struct mesh_type_of {
+  using type = typename First::mesh_type;
+};
+
+// The first check that fails says its sentence; where none does, results follow.
+template <class Op, class... T>
+consteval bool require() {
+  constexpr verdict v = question<Op, T...>::answer;
+  if constexpr (!v.free()) {
+    constexpr auto s = shorten<refusal<Op, T...>::text.count>(refusal<Op, T...>::text);
+    using b = binding_problem;
+    using c = conflict;
+    if constexpr (!v.same_mesh) return operands_share_one_mesh<false, s>::require();
+    else if constexpr (v.binding == b::unreadable) return rule_can_be_read<static_cast<int>(v.given), s>::require();
+    else if constexpr (v.binding == b::operand_count) return operands_as_many_as_the_rule_has<static_cast<int>(v.given), static_cast<int>(v.wanted), s>::require();
+    else if constexpr (v.binding == b::rank) return operand_has_the_dimensions_of_the_rule<v.operand, static_cast<int>(v.given), static_cast<int>(v.wanted), s>::require();
+    else if constexpr (v.binding == b::parts) return compound_dimension_fits_the_rule<v.operand < 0 ? 0 : v.operand, s>::require();
+    else if constexpr (v.binding == b::sizes) return sizes_agree<v.given, v.wanted, s>::require();
+    else if constexpr (v.clash == c::disagree) return operands_hold_a_common_factor_alike<false, s>::require();
+    else if constexpr (v.clash == c::whole_split) return whole_factor_is_not_split<false, s>::require();
+    else if constexpr (v.clash == c::halo) return neighbours_owe_no_halo<false, s>::require();
+    else if constexpr (v.clash == c::carry) return scanned_factor_is_not_split<false, s>::require();
+    else if constexpr (v.clash == c::partial_operand) return partial_sum_is_completed_first<false, s>::require();
+    else return axes_split_in_one_order<false, s>::require();
+  }
+  return true;
+}
+
+template <class Op, int Result, class... T>
+struct checked_result {
+  static_assert(require<Op, T...>());
+  using answer = answered<Op, Result, T...>;
+  using type = typename result_type<answer, typename mesh_type_of<T...>::type, std::make_integer_sequence<int, answer::texts.rank>>::type;
+};
+
+}  // namespace detail
+
+/// Whether every device can do its share of `Op` with what it holds.
+template <auto Op, class... T>
+inline constexpr bool communication_free = detail::question<std::remove_cvref_t<decltype(Op)>, T...>::answer.free();
+
+/// Why not, in words, with the cheapest change that makes it so.
+template <auto Op, class... T>
+inline constexpr std::string_view why = detail::refusal<std::remove_cvref_t<decltype(Op)>, T...>::text.view();
+
+/// The type of the result (of an operator with one).
+template <auto Op, class... T>
+using result_t = typename detail::checked_result<std::remove_cvref_t<decltype(Op)>, 0, T...>::type;
+
+}  // namespace cfp

@@ -1,0 +1,42 @@
+// Cutting: where a tensor writes one factor as several dimensions, the factor becomes its parts in the whole rule.
+#pragma once
+
+#include <cfp/core/rule.hpp>
+
+namespace cfp {
+
+/// Cuts every factor into this many parts, major first ("out" becomes "out.0", "out.1"); compound dimensions stay.
+/// `first[f]` is the first part of factor f.
+constexpr rule cut_factors(const rule& r, const list<int, max_factors>& parts, list<int, max_factors>& first) {
+  rule out;
+  out.combine = r.combine;
+  first = {};
+  for (int f = 0; f < r.factors.size(); ++f) {
+    first.push(out.factors.size());
+    for (int k = 0; k < parts[f]; ++k) {
+      factor added = r.factors[f];
+      if (parts[f] > 1) {
+        const char suffix[3] = {'.', static_cast<char>('0' + k), '\0'};
+        added.label += suffix;
+      }
+      out.factors.push(added);
+    }
+  }
+  const auto expand = [&](const pattern& p) {
+    pattern q;
+    for (int i = 0; i < p.factors.size(); ++i)
+      for (int k = 0; k < parts[p.factors[i]]; ++k) {
+        q.factors.push(static_cast<signed char>(first[p.factors[i]] + k));
+        q.group.push(p.group[i]);
+      }
+    return q;
+  };
+  for (factor& f : out.factors)
+    if (f.window >= 0) f.window = static_cast<signed char>(first[f.window]);
+  for (const pattern& p : r.operands) out.operands.push(expand(p));
+  for (const pattern& p : r.results) out.results.push(expand(p));
+  for (signed char c : r.coordinates) out.coordinates.push(static_cast<signed char>(first[c]));
+  return out;
+}
+
+}  // namespace cfp

@@ -1,0 +1,233 @@
+// Inference: what an operator makes of its operands' partitions, or why it cannot without communication, in words.
+#pragma once
+
+#include <cfp/core/bind.hpp>
+#include <cfp/core/convert.hpp>
+
+namespace cfp {
+
+/// What is known of an operator here: its name, its rule, and how it lets partial sums through.
+struct operator_view {
+  std::string_view label, rule;
+  linearity linear = linearity::none;
+};
+
+struct inference {
+  binding bound;
+  propagation flow;
+  bool same_mesh = true;
+
+  constexpr bool communication_free() const { return same_mesh && !bound.problem && flow.communication_free(); }
+};
+
+/// `r` is the operator's rule with its "..." expanded to what these operands have.
+constexpr inference infer(const operator_view& op, const rule& r, const list<operand_view, max_operands>& operands,
+                          const mesh_shape& mesh) {
+  inference out;
+  out.bound = bind(r, operands);
+  if (out.bound.problem) return out;
+  out.flow = propagate(out.bound.r, op.linear, out.bound.operands, mesh);
+  if (out.flow.why) return out;
+  for (int f = 0; f < out.bound.r.factors.size(); ++f) {
+    long n = 1;
+    for (int a = 0; a < mesh.rank(); ++a)
+      if (out.flow.assigned.factor[a] == f) n *= mesh.size(a);
+    if (out.bound.sizes[f] % n == 0) continue;
+    // Only a fused dimension can bring this: its own size was checked, the major factor's was not.
+    out.bound.problem = {binding_problem::sizes, -1, -1, out.bound.sizes[f], n, out.bound.r.factors[f].label, nullptr};
+  }
+  return out;
+}
+
+namespace detail {
+
+struct mend {
+  bool found = false, sized = false;
+  long bytes = 0;
+  int collectives = 0;
+  bool result_partial = false;
+  sentence words;
+};
+
+struct explainer {
+  const operator_view& op;
+  const inference& it;
+  const list<operand_view, max_operands>& operands;
+  const mesh_shape& mesh;
+  long element_bytes;
+
+  constexpr std::string_view factor_name(int f) const { return it.bound.r.factors[f].label.view(); }
+  constexpr std::string_view dim_name(int operand, int f) const {
+    const int at = it.bound.r.operands[operand].dim_of(f);
+    return at < 0 ? std::string_view{} : operands[operand].shape->parts[it.bound.given_part[operand][at]].view();
+  }
+  constexpr std::string_view axis_name(int a) const { return mesh.axes[a].label.view(); }
+
+  constexpr void operand(sentence& s, int i) const {
+    say(s, "operand ", static_cast<long>(i), " (");
+    const dimensions& d = *operands[i].shape;
+    for (int k = 0; k < d.rank(); ++k) say(s, k ? " " : "", d.parts[k].view());
+    say(s, ")");
+  }
+
+  // The cheapest change along one axis that lets the operator run; other axes stay as they are.
+  constexpr mend cheapest(int axis) const {
+    mend best;
+    const rule& r = it.bound.r;
+    for (int f = -1; f < r.factors.size(); ++f) {
+      if (f >= 0 && (r.stays_together(f) || it.bound.sizes[f] % mesh.size(axis) != 0)) continue;
+      assignment a;
+      a.factor[axis] = static_cast<signed char>(f);
+      mend m;
+      m.found = true;
+      bool sized = true;
+      for (int i = 0; i < operands.size(); ++i) {
+        partition now = partition::replicated(it.bound.operands[i].rank()), need = operand_partition(r, i, a);
+        const placement p = it.bound.operands[i].on(axis);
+        if (p.kind == placement::split) now.split(p.dim, axis);
+        if (p.kind == placement::partial) now.partial[axis] = {true, p.combine};
+        if (now == need) continue;
+        extents shape;
+        for (int k = 0; k < now.rank(); ++k) {
+          const long size = it.bound.sizes[r.operands[i].factors[k]];
+          sized = sized && size > 0;
+          shape.push(size > 0 ? size : 64 * mesh.size(axis));  // to compare by, not to tell
+        }
+        const conversion c = convert(now, need, shape, element_bytes, mesh);
+        if (!c.possible) m.found = false;
+        for (const conversion_step& s : c.steps) {
+          say(m.words, m.words.empty() ? "" : " and ");
+          step(m.words, s, i);
+        }
+        m.bytes += c.bytes;
+        m.collectives += c.collectives();
+      }
+      for (int k = 0; k < r.results.size(); ++k) m.result_partial = m.result_partial || result_partition(r, k, a).partial[axis].owed;
+      m.sized = sized;
+      if (m.words.empty() || !m.found) continue;
+      const bool better = m.bytes != best.bytes ? m.bytes < best.bytes
+                          : m.collectives != best.collectives ? m.collectives < best.collectives
+                                                              : m.result_partial < best.result_partial;
+      if (!best.found || better) best = m;
+    }
+    return best;
+  }
+
+  constexpr void step(sentence& s, const conversion_step& c, int i) const {
+    const auto dim = [&](int d) { return dim_name(i, it.bound.r.operands[i].factors[d]); };
+    const long n = i;
+    using step = conversion_step;
+    switch (c.kind) {
+      case step::all_reduce: say(s, "all_reduce operand ", n); break;
+      case step::all_gather: say(s, "all_gather '", dim(c.dim), "' of operand ", n); break;
+      case step::reduce_scatter: say(s, "reduce_scatter operand ", n, " into '", dim(c.dim), "'"); break;
+      case step::all_to_all: say(s, "all_to_all operand ", n, " from '", dim(c.dim), "' to '", dim(c.to), "'"); break;
+      case step::slice: say(s, "split '", dim(c.dim), "' of operand ", n); break;
+      default: say(s, "mask operand ", n); break;
+    }
+    say(s, " over '", axis_name(c.axis), "'");
+  }
+
+  constexpr sentence conflict_words() const {
+    sentence s;
+    const conflict& w = it.flow.why;
+    say(s, op.label, ": ");
+    operand(s, w.operand);
+    switch (w.kind) {
+      case conflict::disagree: {
+        const placement other = it.bound.operands[w.other].on(w.axis);
+        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', but ");
+        operand(s, w.other);
+        if (other.kind == placement::split)
+          say(s, " splits '", dim_name(w.other, it.bound.r.operands[w.other].factors[other.dim]), "' over it");
+        else
+          say(s, " holds all of it");
+        if (dim_name(w.other, w.factor) != dim_name(w.operand, w.factor) && !dim_name(w.other, w.factor).empty())
+          say(s, " ('", dim_name(w.other, w.factor), "' there)");
+        break;
+      }
+      case conflict::whole_split:
+        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', but '", factor_name(w.factor), "' must stay whole");
+        if (factor_name(w.factor) != dim_name(w.operand, w.factor) && it.bound.r.operands[w.operand].factors.size() > operands[w.operand].shape->rank())
+          say(s, " and is its major part; name the parts of the dimension, \"(", factor_name(w.factor), " ...)\", and split another");
+        break;
+      case conflict::halo:
+        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', and the rule reaches '",
+            factor_name(it.bound.r.factors[w.factor].window), "' positions over the border: a halo of ");
+        if (const long k = it.bound.sizes[it.bound.r.factors[w.factor].window]; k > 0) say(s, k - 1);
+        else say(s, "'", factor_name(it.bound.r.factors[w.factor].window), "' - 1");
+        say(s, " positions is owed by the neighbours");
+        break;
+      case conflict::carry:
+        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', which is scanned: a carry from each device to the next is owed");
+        break;
+      case conflict::partial_operand:
+        say(s, " is a partial sum over '", axis_name(w.axis), "', and the operator ",
+            op.linear == linearity::none ? "is not linear" : op.linear == linearity::all ? "is linear only if all operands are partial alike" : "is linear in one operand at a time");
+        break;
+      case conflict::not_major:
+        say(s, " is split by axes in another order than the operands before it");
+        break;
+      default: break;
+    }
+    if (w.axis >= 0 && w.kind != conflict::not_major) {
+      if (const mend m = cheapest(w.axis); m.found) {
+        say(s, "; mend: ", m.words.view());
+        if (m.collectives == 0) say(s, ", which sends nothing");
+        else if (m.sized) say(s, ", ", m.bytes, " bytes per device");
+        if (m.result_partial) say(s, " (the result is then a partial sum)");
+      }
+    }
+    return s;
+  }
+
+  constexpr sentence binding_words() const {
+    sentence s;
+    const binding_problem& w = it.bound.problem;
+    say(s, op.label, ": ");
+    switch (w.kind) {
+      case binding_problem::unreadable: say(s, w.what, ", column ", w.given, " of \"", op.rule, "\""); break;
+      case binding_problem::operand_count:
+        say(s, "is given ", w.given, w.given == 1 ? " operand" : " operands", ", its rule \"", op.rule, "\" has ", w.wanted);
+        break;
+      case binding_problem::rank:
+        operand(s, w.operand);
+        say(s, " has ", w.given, w.given == 1 ? " dimension" : " dimensions", ", the rule \"", op.rule, "\" says ", w.wanted);
+        break;
+      case binding_problem::parts:
+        if (w.operand >= 0) {
+          operand(s, w.operand);
+          say(s, " has a dimension of ", w.given, " parts where the rule or another operand has ", w.wanted, " ('", w.factor.view(), "')");
+        } else {
+          say(s, "compound dimensions make ", w.given, " factors, at most ", w.wanted, " fit");
+        }
+        break;
+      case binding_problem::sizes:
+        if (w.operand < 0) {
+          say(s, "'", w.factor.view(), "' has ", w.given, " elements, which ", w.wanted, " devices do not divide");
+          break;
+        }
+        operand(s, w.operand);
+        if (w.other >= 0) say(s, " has '", w.factor.view(), "' of size ", w.given, ", operand ", static_cast<long>(w.other), " of size ", w.wanted);
+        else say(s, " has a dimension of size ", w.given, ", its factors make ", w.wanted);
+        break;
+      default: break;
+    }
+    return s;
+  }
+};
+
+}  // namespace detail
+
+/// Why an operator cannot run without communication, with the cheapest change that lets it; empty if it can.
+constexpr sentence words(const inference& it, const operator_view& op, const list<operand_view, max_operands>& operands,
+                         const mesh_shape& mesh, long element_bytes = 4) {
+  const detail::explainer e{op, it, operands, mesh, element_bytes};
+  sentence s;
+  if (!it.same_mesh) say(s, op.label, ": operands are partitioned over different meshes");
+  else if (it.bound.problem) return e.binding_words();
+  else if (it.flow.why) return e.conflict_words();
+  return s;
+}
+
+}  // namespace cfp

@@ -1,0 +1,174 @@
+// A tensor and its partition as one type: named dimensions, a mesh, and what each axis of the mesh does.
+//
+//   using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;
+//   using x = cfp::sharded<cfp::dims<"batch=32", "width">, mesh, cfp::split<"batch", "data">>;   // the rest replicated
+//
+// Equal meaning is the same type: partitioned<dims<...>, mesh<...>, "batch:data">.
+#pragma once
+
+#include <cfp/core/dims.hpp>
+#include <cfp/core/check.hpp>
+#include <cfp/core/explain.hpp>
+
+namespace cfp {
+
+namespace detail {
+
+struct partition_read {
+  partition value{};
+  sharding_problem problem{};
+};
+
+struct partition_reader {
+  const dimensions& d;
+  const mesh_shape& m;
+  partition_read out;
+  int split_by[max_dims]{};
+  bool used[max_axes]{};
+
+  constexpr int axis(std::string_view label) {
+    if (out.problem) return -1;
+    const int a = m.find(label);
+    if (a < 0) out.problem = {sharding_problem::unknown_axis, name(label)};
+    else if (used[a]) out.problem = {sharding_problem::axis_twice, name(label)};
+    if (a >= 0) used[a] = true;
+    return a;
+  }
+  constexpr int dimension(std::string_view label) {
+    if (out.problem) return -1;
+    const int dim = d.find(label);
+    if (dim < 0) out.problem = {sharding_problem::unknown_dimension, name(label)};
+    else if (split_by[dim]++ > 0) out.problem = {sharding_problem::dimension_twice, name(label)};
+    return dim;
+  }
+  constexpr void split(int dim, std::string_view label) {
+    const int a = axis(label);
+    if (!out.problem && m.size(a) > 1) out.value.split(dim, a);
+  }
+  constexpr void partial(std::string_view label, reduction combine) {
+    const int a = axis(label);
+    if (!out.problem && m.size(a) > 1) out.value.partial[a] = {true, combine};
+  }
+};
+
+// Reads what `describe` wrote.
+constexpr partition read_placement(std::string_view source, const dimensions& d, const mesh_shape& m) {
+  partition p = partition::replicated(d.rank());
+  if (source == "replicated") return p;
+  while (!source.empty()) {
+    const std::string_view item = source.substr(0, source.find(' '));
+    source.remove_prefix(item.size() == source.size() ? item.size() : item.size() + 1);
+    const std::size_t colon = item.find(':');
+    if (colon == std::string_view::npos) throw "cfp: a placement is written dimension:axis";
+    const std::string_view what = item.substr(0, colon);
+    const int a = m.find(item.substr(colon + 1)), dim = d.find(what);
+    if (a < 0) throw "cfp: a placement names an axis the mesh does not have";
+    if (dim >= 0) p.split(dim, a);
+    else if (what.starts_with("partial")) p.partial[a] = {true, what == "partial" ? reduction::sum : what == "partial_max" ? reduction::max : reduction::min};
+    else throw "cfp: a placement names a dimension the tensor does not have";
+  }
+  return p;
+}
+
+}  // namespace detail
+
+/// The axes that split a dimension (or a part of a compound one), major first.
+template <lit Dim, lit... Axis>
+struct split {
+  static_assert(sizeof...(Axis) > 0, "split<dimension, axis...> names at least one axis");
+  static constexpr void tell(detail::partition_reader& reader) {
+    const int dim = reader.dimension(Dim.view());
+    (reader.split(dim, Axis.view()), ...);
+  }
+};
+
+/// Every device along the axis holds a part of a sum (or of a maximum, a minimum).
+template <lit Axis, reduction Combine = reduction::sum>
+struct partial {
+  static constexpr void tell(detail::partition_reader& reader) { reader.partial(Axis.view(), Combine); }
+};
+
+namespace detail {
+
+template <class... P>
+constexpr partition_read read_partition(const dimensions& d, const mesh_shape& m) {
+  partition_reader r{d, m, {partition::replicated(d.rank()), {}}};
+  (P::tell(r), ...);
+  if (r.out.problem) return r.out;
+  r.out.problem = size_problem(d, r.out.value, m, d.sizes);
+  return r.out;
+}
+
+}  // namespace detail
+
+/// The canonical type. `Placement` is what `describe` prints of the partition.
+template <class Dims, class Mesh, lit Placement>
+struct partitioned {
+  using dims_type = Dims;
+  using mesh_type = Mesh;
+  static constexpr partition held = detail::read_placement(Placement.view(), Dims::value, Mesh::shape);
+
+  /// Whether the size of every dimension is known here.
+  static constexpr bool sized = Dims::value.known();
+
+  /// What is wrong with sizes that only run time knows (one per part of a dimension), in the words a compiler would
+  /// use; empty where they divide.
+  static constexpr sentence problem(const extents& sizes) {
+    return words(detail::size_problem(Dims::value, held, Mesh::shape, sizes), Dims::value, held, Mesh::shape);
+  }
+
+  /// What one device holds of a tensor of these sizes.
+  static constexpr extents local(const extents& sizes = Dims::value.sizes) { return local_shape(held, sizes, Mesh::shape); }
+};
+
+namespace detail {
+
+template <class Dims>
+consteval bool require_dims() {
+  if constexpr (Dims::read.problem || Dims::read.twice >= 0) {
+    constexpr sentence why = Dims::problem();
+    constexpr auto s = shorten<why.count>(why);
+    if constexpr (static_cast<bool>(Dims::read.problem)) return dimension_can_be_read<Dims::read.problem.column, s>::require();
+    else return dimensions_have_different_names<(Dims::read.twice < 0), s>::require();
+  }
+  return true;
+}
+
+template <class Question>
+consteval bool require_partition() {
+  constexpr sharding_problem problem = Question::read.problem;
+  if constexpr (static_cast<bool>(problem)) {
+    constexpr auto s = shorten<Question::why.count>(Question::why);
+    using w = sharding_problem;
+    if constexpr (problem.kind == w::unknown_dimension) return dimension_is_of_the_tensor<false, s>::require();
+    else if constexpr (problem.kind == w::unknown_axis) return axis_is_of_the_mesh<false, s>::require();
+    else if constexpr (problem.kind == w::axis_twice) return axis_is_used_once<false, s>::require();
+    else if constexpr (problem.kind == w::dimension_twice) return dimension_is_split_once<false, s>::require();
+    else return size_divides<problem.size, problem.pieces, s>::require();
+  }
+  return true;
+}
+
+template <class Dims, class Mesh, class... P>
+struct partition_question {
+  static constexpr partition_read read = read_partition<P...>(Dims::value, Mesh::shape);
+  static constexpr sentence why = words(read.problem, Dims::value, read.value, Mesh::shape);
+};
+
+template <class Dims, class Mesh, class... P>
+struct canonical {
+  using question = partition_question<Dims, Mesh, P...>;
+  static_assert(require_dims<Dims>());
+  static_assert(require_partition<question>());
+  static constexpr text<255> placement = describe(question::read.value, Dims::value.parts, Mesh::shape);
+  using type = partitioned<typename Dims::canonical, Mesh, shorten<placement.count>(placement)>;
+};
+
+}  // namespace detail
+
+/// A tensor with these dimensions, partitioned over a mesh by `split<...>` and `partial<...>`; what they do not name is
+/// replicated. The same meaning is always the same type.
+template <class Dims, class Mesh, class... P>
+using sharded = typename detail::canonical<Dims, Mesh, P...>::type;
+
+}  // namespace cfp

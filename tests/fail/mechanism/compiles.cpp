@@ -1,0 +1,3 @@
+// Compiles, though it says it must not.
+// expected-error {{anything}}
+int main() {}
