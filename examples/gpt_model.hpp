@@ -17,7 +17,7 @@ struct gpt_config {
   long batch = 4, sequence = 128;
 };
 
-inline cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, const gpt_config& c) {
+constexpr cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, const gpt_config& c) {
   const double per = 1.0 / static_cast<double>(c.width);
   const cfp::tensor weight = net.weight("weight", {{"embedding", c.width}}, {1.0});
   const cfp::tensor shift = net.weight("bias", {{"embedding", c.width}}, {0.0});
@@ -25,12 +25,32 @@ inline cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, const gpt_config& c)
   return cfp::layer_norm(x, sum, square, weight, shift, per, c.epsilon);
 }
 
-inline cfp::tensor gpt_linear(cfp::model& net, cfp::tensor x, std::string_view name, cfp::dimension in,
-                              cfp::dimension out, double deviation) {
-  const std::string label(name);
-  const cfp::tensor weight = net.weight(label + ".weight", {in, out}, {0.0, deviation});
-  const cfp::tensor bias = net.weight(label + ".bias", {out}, {0.0});
+constexpr cfp::tensor gpt_linear(cfp::model& net, cfp::tensor x, std::string_view name, cfp::dimension in,
+                                 cfp::dimension out, double deviation) {
+  const cfp::tensor weight = net.weight(cfp::model::join(name, "weight"), {in, out}, {0.0, deviation});
+  const cfp::tensor bias = net.weight(cfp::model::join(name, "bias"), {out}, {0.0});
   return cfp::bias(cfp::linear(x, weight), bias);
+}
+
+/// One transformer block: what the compiler checks and what is trained. `scale` multiplies the scores, `residual` is the
+/// deviation of the projections into the residual.
+constexpr cfp::tensor gpt_block(cfp::model& net, cfp::tensor x, const gpt_config& c, std::string_view layer, double scale,
+                                double residual) {
+  const cfp::dimension embedding{"embedding", c.width}, hidden{"hidden", 4 * c.width};
+  net.scope(cfp::model::join(layer, "ln_1"));
+  const cfp::tensor normed = gpt_norm(net, x, c);
+  net.scope(cfp::model::join(layer, "attn"));
+  const cfp::tensor fused = gpt_linear(net, normed, "c_attn", embedding, {"qkv", 3 * c.width}, c.deviation);
+  const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
+  const cfp::tensor score = cfp::scores(q, k);
+  const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
+  const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::causal_softmax(score, max, sum, scale), v));
+  x = cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
+  net.scope(cfp::model::join(layer, "ln_2"));
+  const cfp::tensor middle = gpt_norm(net, x, c);
+  net.scope(cfp::model::join(layer, "mlp"));
+  const cfp::tensor up = gpt_linear(net, middle, "c_fc", embedding, hidden, c.deviation);
+  return cfp::add(x, gpt_linear(net, cfp::gelu(up), "c_proj", hidden, embedding, residual));
 }
 
 inline cfp::graph gpt(const gpt_config& c) {
@@ -49,23 +69,7 @@ inline cfp::graph gpt(const gpt_config& c) {
 
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
   const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
-  for (long l = 0; l < c.layers; ++l) {
-    const std::string layer = "h." + std::to_string(l);
-    net.scope(layer + ".ln_1");
-    const cfp::tensor normed = gpt_norm(net, x, c);
-    net.scope(layer + ".attn");
-    const cfp::tensor fused = gpt_linear(net, normed, "c_attn", embedding, {"qkv", 3 * c.width}, c.deviation);
-    const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
-    const cfp::tensor score = cfp::scores(q, k);
-    const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
-    const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::causal_softmax(score, max, sum, scale), v));
-    x = cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
-    net.scope(layer + ".ln_2");
-    const cfp::tensor middle = gpt_norm(net, x, c);
-    net.scope(layer + ".mlp");
-    const cfp::tensor up = gpt_linear(net, middle, "c_fc", embedding, {"hidden", 4 * c.width}, c.deviation);
-    x = cfp::add(x, gpt_linear(net, cfp::gelu(up), "c_proj", {"hidden", 4 * c.width}, embedding, residual));
-  }
+  for (long l = 0; l < c.layers; ++l) x = gpt_block(net, x, c, "h." + std::to_string(l), scale, residual);
   net.scope("ln_f");
   const cfp::tensor last = gpt_norm(net, x, c);
   net.scope("");

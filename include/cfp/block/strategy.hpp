@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/block/parallel_blocks.hpp>
+#include <cfp/model/follow.hpp>
 #include <cfp/model/sharding.hpp>
 
 namespace cfp {
@@ -87,7 +88,7 @@ class dimension_classes {
         i.parallel = i.parallel && op.r.is_parallel(f);
         ++stands[static_cast<std::size_t>(c)];
         if (anchor && op.r.is_reduction(f)) ++reduced_by_anchor[static_cast<std::size_t>(c)];
-        if (i.label.empty()) i.label = label_of(op, f);
+        if (i.label.empty()) i.label = factor_name(g_, op, f);
         for (const pattern& pat : op.r.operands)  // the factor before it in the same written dimension represents it
           for (int d = 1; d < pat.factors.size(); ++d)
             if (pat.factors[d] == f && pat.group[d] == pat.group[d - 1] &&
@@ -99,12 +100,6 @@ class dimension_classes {
       classes_[c].inner = reduced_by_anchor[c] > 0 && reduced_by_anchor[c] == stands[c];
       if (classes_[c].label.empty()) classes_[c].label = name("dim");
     }
-  }
-
-  name label_of(const operation& op, int f) const {
-    for (int k = 0; k < op.operands.size(); ++k)
-      if (const int d = op.r.operands[k].dim_of(f); d >= 0) return g_[op.operands[k]].dims[d];
-    return op.r.factors[f].label;
   }
 
   const graph& g_;
@@ -180,55 +175,9 @@ class strategy_space {
 
   /// Sets the assignments of all operations of the part.
   void assign(const strategy& s, std::vector<assignment>& assigned) const {
-    for (int o : part_.operations) {
-      const operation& op = g_.at(o);
-      assignment& a = assigned[static_cast<std::size_t>(o)];
-      a = {};
-      if (op.when == phase::forward) a = forward(o, s);
-      else if (op.origin >= 0) a = dual(op, g_.at(op.origin), assigned[static_cast<std::size_t>(op.origin)]);
-      else a = shared(op, need(op.hub, assigned), assigned);
-    }
-  }
-
-  /// The partition in which the part's first use of a tensor needs it.
-  partition need(int v, const std::vector<assignment>& assigned) const {
-    for (int o : part_.operations) {
-      const operation& op = g_.at(o);
-      for (int k = 0; k < op.operands.size(); ++k)
-        if (op.operands[k] == v) return operand_partition(op.r, k, assigned[static_cast<std::size_t>(o)]);
-    }
-    return partition::replicated(g_[v].rank());
-  }
-
-  /// The assignment of a gradient operation: what splits a factor forward splits it backward. A gradient of something
-  /// partial is replicated.
-  static assignment dual(const operation& backward, const operation& forward, const assignment& a) {
-    assignment out;
-    for (int axis = 0; axis < max_axes; ++axis)
-      if (a.factor[axis] >= 0)
-        out.factor[axis] = static_cast<signed char>(backward.r.find(forward.r.factors[a.factor[axis]].label.view()));
-    return out;
-  }
-
-  /// The assignment of a sum or update of a tensor held in partition `p`: sums stay partial where a contribution is.
-  assignment shared(const operation& op, const partition& p, const std::vector<assignment>& assigned) const {
-    assignment out;
-    for (int axis = 0; axis < mesh_.rank(); ++axis) {
-      const int d = p.dim_of(axis);
-      if (d >= 0) {
-        out.factor[axis] = op.r.operands[0].factors[d];
-      } else if (op.op->body != op_body::update) {
-        for (int v : op.operands) {
-          const int from = g_[v].producer;
-          if (from < 0) continue;
-          const operation& producer = g_.at(from);
-          const int k = producer.results.find(v);
-          if (result_partition(producer.r, k, assigned[static_cast<std::size_t>(from)]).partial[axis].owed)
-            out.factor[axis] = assignment::partial;
-        }
-      }
-    }
-    return out;
+    for (int o : part_.operations)
+      if (g_.at(o).when == phase::forward) assigned[static_cast<std::size_t>(o)] = forward(o, s);
+    follow(g_, mesh_, part_.operations, assigned);
   }
 
  private:

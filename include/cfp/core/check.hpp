@@ -176,6 +176,38 @@ struct partition_can_be_converted {
   }
 };
 
+template <bool Holds, lit Sentence>
+struct given_tensor_is_of_the_layer {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a partition is given for a tensor that the layer does not have", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct given_partition_fits_its_tensor {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a given partition does not fit its tensor", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct given_partitions_agree {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("two given partitions ask one operator to split two of its factors over one axis", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct factor_divides {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a factor's size must be a multiple of the devices that split it", Sentence));
+    return true;
+  }
+};
+
 #undef CFP_SAY
 
 }  // namespace cfp

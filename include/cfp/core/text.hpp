@@ -13,8 +13,9 @@ struct text {
   int count = 0;
 
   constexpr text() = default;
-  constexpr text(std::string_view from) {
-    for (char c : from) push(c);
+  constexpr text(std::string_view from) : count(static_cast<int>(from.size())) {
+    if (count > Capacity) throw "cfp: a name is too long";
+    for (int i = 0; i < count; ++i) characters[i] = from[static_cast<std::size_t>(i)];
   }
   constexpr text(const char* from) : text(std::string_view(from)) {}
 

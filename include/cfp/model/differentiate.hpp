@@ -18,7 +18,8 @@ namespace detail {
 struct differentiator {
   graph g;
   adamw_options options;
-  std::vector<bool> needed{};                    // values a gradient is wanted of
+  bool updates = true;  // or gradients alone
+  std::vector<mark> needed{};                    // values a gradient is wanted of
   std::vector<std::vector<int>> contributions{};  // of each value's gradient
 
   constexpr int gradient_value(int of, const char* suffix) {
@@ -28,7 +29,7 @@ struct differentiator {
     v.of = of;
     v.producer = -1;
     v.fill = {};
-    needed.push_back(false);
+    needed.push_back({});
     contributions.push_back({});
     return g.add(v);
   }
@@ -38,8 +39,9 @@ struct differentiator {
     auto& parts = contributions[static_cast<std::size_t>(v)];
     if (parts.empty()) return -1;
     int sum = parts[0];
-    const std::vector<int> rest(parts.begin() + 1, parts.end());
-    for (int part : rest) {
+    const std::size_t count = parts.size();
+    for (std::size_t i = 1; i < count; ++i) {
+      const int part = contributions[static_cast<std::size_t>(v)][i];
       operation o;
       o.op = &info<add_t>;
       o.r = parse(add_t::rule_source, g[v].rank());
@@ -52,7 +54,9 @@ struct differentiator {
       o.hub = v;
       g.add(o);
     }
-    contributions[static_cast<std::size_t>(v)] = {sum};
+    auto& all = contributions[static_cast<std::size_t>(v)];
+    all.clear();
+    all.push_back(sum);
     return sum;
   }
 
@@ -62,7 +66,11 @@ struct differentiator {
     return s;
   }
 
-  constexpr bool wants(int v) const { return needed[static_cast<std::size_t>(v)]; }
+  // A gradient is wanted of weights, and of activations that come from outside.
+  constexpr bool trained(int v) const {
+    return g[v].role == value_role::weight || (!updates && g[v].role == value_role::activation && g[v].producer < 0);
+  }
+  constexpr bool wants(int v) const { return needed[static_cast<std::size_t>(v)].set; }
   constexpr void contribute(int of, int part) { contributions[static_cast<std::size_t>(of)].push_back(part); }
 
   // A gradient operator whose rule is made of patterns of the forward rule.
@@ -173,7 +181,7 @@ struct differentiator {
           const int f = o.r.results[0].factors[i];
           g[out].shape.push(o.sizes[f]);
           g[out].group.push(static_cast<signed char>(i));
-          g[out].dims.push(dim_name(o, f));
+          g[out].dims.push(factor_name(g, o, f));
         }
       }
       o.results.push(out);
@@ -187,12 +195,6 @@ struct differentiator {
     const int v = gradient_value(of, ".grad.zero");
     g[v].role = value_role::constant;
     return v;
-  }
-
-  constexpr name dim_name(const operation& o, int f) const {
-    for (int i = 0; i < o.operands.size(); ++i)
-      if (const int d = o.r.operands[i].dim_of(f); d >= 0) return g[o.operands[i]].dims[d];
-    return o.r.factors[f].label;
   }
 
   constexpr void backward(int forward) {
@@ -256,13 +258,13 @@ struct differentiator {
     const int forward_count = g.size();
     needed.resize(g.values.size());
     contributions.resize(g.values.size());
-    std::vector<int> first_use(g.values.size(), -1);
-    for (int v = 0; v < g.value_count(); ++v) needed[static_cast<std::size_t>(v)] = g[v].role == value_role::weight;
+    std::vector<index> first_use(g.values.size());
+    for (int v = 0; v < g.value_count(); ++v) needed[static_cast<std::size_t>(v)].set = trained(v);
     for (int i = 0; i < forward_count; ++i)
       for (int v : g.at(i).operands) {
-        if (first_use[static_cast<std::size_t>(v)] < 0) first_use[static_cast<std::size_t>(v)] = i;
+        if (index& first = first_use[static_cast<std::size_t>(v)]; first.id < 0) first.id = i;
         if (wants(v))
-          for (int r : g.at(i).results) needed[static_cast<std::size_t>(r)] = true;
+          for (int r : g.at(i).results) needed[static_cast<std::size_t>(r)].set = true;
       }
     const int weights = g.value_count();
     const int seed = gradient_value(g.loss, ".seed");
@@ -273,9 +275,10 @@ struct differentiator {
       backward(i);
       const list<int, max_operands> operands = g.at(i).operands;
       for (int k = 0; k < operands.size(); ++k)
-        if (const int v = operands[k]; operands.find(v) == k && v < weights && g[v].role == value_role::weight &&
-                                       first_use[static_cast<std::size_t>(v)] == i)
-          update(v);
+        if (const int v = operands[k]; operands.find(v) == k && v < weights && trained(v) && first_use[static_cast<std::size_t>(v)].id == i) {
+          if (updates) update(v);
+          else total(v);
+        }
     }
     return g;
   }
@@ -288,5 +291,9 @@ struct differentiator {
 constexpr graph differentiate(const graph& forward, const adamw_options& options = {}) {
   return detail::differentiator{forward, options}.run();
 }
+
+/// Adds backward operations alone, of a graph that may end in any tensor (`forward.loss`), down to the weights and the
+/// activations that come from outside.
+constexpr graph gradients(const graph& forward) { return detail::differentiator{forward, {}, false}.run(); }
 
 }  // namespace cfp

@@ -54,6 +54,15 @@ struct operation {
   int hub = -1;     ///< sums of gradients and updates: the value they belong to
 };
 
+/// What a vector holds per value or operation. Classes, because not every standard library fills a vector of plain
+/// numbers in a constant expression.
+struct index {
+  int id = -1;
+};
+struct mark {
+  bool set = false;
+};
+
 struct graph {
   std::vector<value> values;
   std::vector<operation> operations;
@@ -82,6 +91,13 @@ struct graph {
     return -1;
   }
 };
+
+/// What a factor of an operation is called: as its operands name the dimension, else as its rule does.
+constexpr name factor_name(const graph& g, const operation& o, int f) {
+  for (int i = 0; i < o.operands.size(); ++i)
+    if (const int d = o.r.operands[i].dim_of(f); d >= 0) return g[o.operands[i]].dims[d];
+  return o.r.factors[f].label;
+}
 
 /// Operations that read each value.
 constexpr std::vector<std::vector<int>> consumers(const graph& g) {

@@ -12,6 +12,8 @@ namespace cfp {
 struct dimension {
   name label;
   long size = 0;
+
+  constexpr dimension(const name& called, long elements) : label(called), size(elements) {}
 };
 
 /// Size of a factor that the operands do not show: `split_qkv(x, size_of{"three", 3}, size_of{"h", 12})`.
@@ -45,6 +47,15 @@ class model {
   }
   constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill) {
     return declare(join(scope_, label), dims, element::real, value_role::weight, fill);
+  }
+  /// What a layer gets from the one before it: its gradient is wanted too.
+  constexpr tensor activation(std::string_view label, std::initializer_list<dimension> dims) {
+    return declare(label, dims, element::real, value_role::activation, {});
+  }
+  /// Names a tensor that was computed.
+  constexpr tensor called(std::string_view label, tensor t) {
+    recorded[t.id].label = join(scope_, label);
+    return t;
   }
   constexpr long size(tensor t, int dim) const { return recorded[t.id].shape[dim]; }
 

@@ -17,8 +17,8 @@ struct lowerer {
   bool forms_given;  // tensors from outside are there in every form that is needed
   program out{};
   std::vector<std::vector<int>> held{};  // buffers of each value
-  std::vector<int> update_of{};          // per value: the update that overwrites it, or -1
-  std::vector<bool> materialised{}, from_outside{};
+  std::vector<index> update_of{};          // per value: the update that overwrites it, or -1
+  std::vector<mark> materialised{}, from_outside{};
 
   constexpr long width(const value& v) const { return v.type == element::index ? 4 : real_bytes; }
 
@@ -80,20 +80,23 @@ struct lowerer {
   constexpr int get(int v, const partition& p) {
     auto& have = held[static_cast<std::size_t>(v)];
     const bool outside = g[v].role == value_role::input || g[v].role == value_role::constant ||
-                         (forms_given && from_outside[static_cast<std::size_t>(v)]);
+                         (forms_given && from_outside[static_cast<std::size_t>(v)].set);
     if (have.empty() || outside) {
-      from_outside[static_cast<std::size_t>(v)] = true;
+      from_outside[static_cast<std::size_t>(v)].set = true;
       partition at = p;
       for (partition::debt& d : at.partial) d = {};  // what is given is complete; `nearest` makes parts of sums of it
-      if (const int u = update_of[static_cast<std::size_t>(v)]; u >= 0)
+      const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
+      if (const int u = update_of[static_cast<std::size_t>(v)].id; u >= 0)
         at = operand_partition(g.at(u).r, operand_index(u, v), plan.assigned[static_cast<std::size_t>(u)]);
+      else if (!wanted.empty())
+        at = wanted[0];
       bool given = false;
       for (int b : have) given = given || out[b].held == at;
       if (!given) keep(v, allocate(v, at, true));
     }
     const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
-    if (!outside && !wanted.empty() && !materialised[static_cast<std::size_t>(v)]) {
-      materialised[static_cast<std::size_t>(v)] = true;
+    if (!outside && !wanted.empty() && !materialised[static_cast<std::size_t>(v)].set) {
+      materialised[static_cast<std::size_t>(v)].set = true;
       for (const partition& m : wanted) nearest(v, m);
     }
     return nearest(v, p);
@@ -148,24 +151,35 @@ struct lowerer {
 
 }  // namespace detail
 
+/// A tensor that is wanted in a partition once the operations before `before` have run.
+struct delivery {
+  int value = -1;
+  partition held;
+  int before = 0;
+};
+
 /// Lowers the given operations (ascending). What they need from outside is given in the partition its own update
 /// holds it in, else as first needed (in every form needed, if `forms_given`). `real_bytes` is the size of a number.
 constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& plan, const std::vector<int>& operations,
-                        long real_bytes, bool forms_given = false) {
+                        long real_bytes, bool forms_given = false, const std::vector<delivery>& wanted = {}) {
   detail::lowerer l{g, mesh, plan, real_bytes, forms_given};
-  l.from_outside.assign(g.values.size(), false);
+  l.from_outside.resize(g.values.size());
   l.out.mesh = mesh;
   l.held.resize(g.values.size());
-  l.update_of.assign(g.values.size(), -1);
-  l.materialised.assign(g.values.size(), false);
+  l.update_of.resize(g.values.size());
+  l.materialised.resize(g.values.size());
   for (int o : operations)
     if (g.at(o).op->body == op_body::update)
-      for (int k : {0, 2, 3}) l.update_of[static_cast<std::size_t>(g.at(o).operands[k])] = o;
+      for (int k : {0, 2, 3}) l.update_of[static_cast<std::size_t>(g.at(o).operands[k])].id = o;
   bool computes_loss = false;
   for (int o : operations) {
+    for (const delivery& d : wanted)
+      if (d.before == o) l.get(d.value, d.held);
     l.emit(o);
-    computes_loss = computes_loss || (g.loss >= 0 && g[g.loss].producer == o);
+    computes_loss = computes_loss || (g.loss >= 0 && g[g.loss].rank() == 0 && g[g.loss].producer == o);
   }
+  for (const delivery& d : wanted)
+    if (d.before >= g.size()) l.get(d.value, d.held);
   if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0));
   return l.out;
 }
