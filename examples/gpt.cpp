@@ -3,6 +3,8 @@
 #include "counting_new.hpp"
 #include "gpt_config.hpp"
 
+#include <cfp/plan/header.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -14,7 +16,7 @@ using namespace cfp;
 namespace {
 
 struct options {
-  std::string model = "gpt2", mesh = "data=2", text, profile, save_plan, use_plan, summary;
+  std::string model = "gpt2", mesh = "data=2", text, profile, save_plan, save_header, use_plan, summary;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20;
   std::uint64_t seed = 1;
@@ -98,6 +100,15 @@ nlohmann::ordered_json count_json(const collective_count& n) {
   nlohmann::ordered_json j;
   for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];
   return j;
+}
+
+// "some/gpt_plan.hpp" -> gpt_plan
+std::string header_space(const std::string& file) {
+  std::string stem = file.substr(file.find_last_of('/') + 1);
+  stem = stem.substr(0, stem.find('.'));
+  for (char& c : stem)
+    if (!cfp::detail::is_name_character(c)) c = '_';
+  return stem.empty() || (stem[0] >= '0' && stem[0] <= '9') ? "plan_" + stem : stem;
 }
 
 long role_bytes(const program& p, const graph& g, value_role role) {
@@ -312,6 +323,10 @@ int run(const options& o) {
               static_cast<double>(weights) / 1048576, static_cast<double>(state) / 1048576,
               static_cast<double>(kept.kept - weights - state) / 1048576, static_cast<double>(kept.transient) / 1048576);
   if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, model_id).dump(1));
+  if (!o.save_header.empty()) {
+    const segment_times times(blocks, parts, d);
+    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), model_id, found, g, mesh, times));
+  }
   if (!o.summary.empty()) profile_table::write_file(o.summary, summary.dump(1));
   if (!counts_agree) {
     std::fprintf(stderr, "collectives counted in the communicators differ from those inferred from the rules\n");
@@ -341,6 +356,7 @@ int main(int argc, char** argv) {
   app.add_option("--memory", o.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
   app.add_option("--profile", o.profile, "table of measured times to read and extend");
   app.add_option("--save-plan", o.save_plan, "write the found plan");
+  app.add_option("--save-header", o.save_header, "write the found plan as a C++ header that the compiler checks");
   app.add_option("--plan", o.use_plan, "run a saved plan, measuring nothing");
   app.add_option("--summary", o.summary, "write the summary as JSON");
   app.add_option("--seed", o.seed, "of initial weights and batches")->capture_default_str();

@@ -16,7 +16,9 @@
 #include <cfp/core/parse.hpp>
 #include <cfp/core/partition.hpp>
 #include <cfp/core/placement.hpp>
+#include <cfp/core/planned.hpp>
 #include <cfp/core/propagate.hpp>
 #include <cfp/core/rule.hpp>
 #include <cfp/core/sharded.hpp>
+#include <cfp/core/spell.hpp>
 #include <cfp/core/text.hpp>

@@ -5,6 +5,7 @@
 #include <cfp/block/fingerprint.hpp>
 #include <cfp/block/strategy.hpp>
 #include <cfp/core/convert.hpp>
+#include <cfp/core/explain.hpp>
 
 namespace cfp {
 
@@ -39,16 +40,7 @@ struct decision_graph {
 
 /// "replicated", "batch:data embedding:model", "partial:data"
 inline std::string describe(const partition& p, const value& v, const mesh_shape& mesh) {
-  std::string out;
-  for (int a = 0; a < mesh.rank(); ++a) {
-    const placement on = p.on(a);
-    if (on.kind == placement::replicate) continue;
-    if (!out.empty()) out += ' ';
-    out += on.kind == placement::partial ? std::string_view("partial") : v.dims[on.dim].view();
-    out += ':';
-    out += mesh.axes[a].label.view();
-  }
-  return out.empty() ? "replicated" : out;
+  return std::string(describe(p, v.dims, mesh).view());
 }
 
 /// The partition a decision leaves a tensor in.

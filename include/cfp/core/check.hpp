@@ -208,6 +208,62 @@ struct factor_divides {
   }
 };
 
+template <bool Holds, lit Sentence>
+struct planned_partition_is_what_the_operator_makes {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a planned partition is not what its operator makes or needs", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct planned_tensor_fits_the_rule {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a planned tensor does not have the dimensions of its operator's rule", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct planned_split_is_admissible {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("an operator of a plan is split as it cannot be", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct plan_fits_the_model {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a plan was made for another model", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct planned_step_leads_from_one_partition_to_the_other {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a step of a plan does not lead from one partition to the other", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds, lit Sentence>
+struct communication_is_as_planned {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("planned partitions send something else than the plan says", Sentence));
+    return true;
+  }
+};
+
+template <bool Holds>
+struct plan_is_made_for_this_mesh {
+  static consteval bool require() {
+    static_assert(Holds, "a plan was made for a mesh with other axes");
+    return true;
+  }
+};
+
 #undef CFP_SAY
 
 }  // namespace cfp

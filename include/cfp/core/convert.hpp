@@ -25,6 +25,9 @@ struct conversion_step {
   constexpr collective_kind collective() const { return static_cast<collective_kind>(kind); }
 };
 
+/// By `conversion_step::kind`.
+inline constexpr std::string_view step_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "slice", "mask", "pad"};
+
 /// The partition after a step. Only the innermost axis of a dimension can be gathered or moved.
 constexpr partition after(partition p, const conversion_step& s) {
   using step = conversion_step;

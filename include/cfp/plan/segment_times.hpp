@@ -39,6 +39,9 @@ class segment_times {
 
   std::size_t size() const { return operations_.size(); }
 
+  /// The operations of a segment, ascending.
+  const std::vector<int>& operations(std::size_t i) const { return operations_[i]; }
+
   /// The decisions of a segment that have a choice.
   const std::vector<int>& decisions(std::size_t i) const { return nodes_[i]; }
 

@@ -178,12 +178,11 @@ class profiler {
   double step_time(int v, const partition& from, const conversion_step& s) {
     const partition to = after(from, s);
     const extents a = local_shape(from, g_[v].shape, mesh_), b = local_shape(to, g_[v].shape, mesh_);
-    static constexpr const char* names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "slice", "mask", "pad"};
     const auto around = [](const extents& shape, int dim) {
       const host::around w = host::view_around(shape, dim);
       return std::to_string(w.outer) + "x" + std::to_string(w.extent) + "x" + std::to_string(w.inner);
     };
-    std::string k = std::string(names[s.kind]) + " over " + std::string(mesh_.axes[s.axis].label.view()) + ": ";
+    std::string k = std::string(step_names[s.kind]) + " over " + std::string(mesh_.axes[s.axis].label.view()) + ": ";
     using step = conversion_step;
     if (s.kind == step::all_reduce || s.kind == step::mask) k += std::to_string(elements(a));
     else if (s.kind == step::all_gather || s.kind == step::pad) k += around(b, s.dim);

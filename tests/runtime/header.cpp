@@ -1,0 +1,136 @@
+// A plan written as a header compiles; with one placement changed it does not, and says which tensor, operator and axis.
+#include "../catch.hpp"
+
+#include <cfp/model/differentiate.hpp>
+#include <cfp/plan/header.hpp>
+
+#include "gated_layer.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+using namespace cfp;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int plans = 1, changes = 2;
+#else
+constexpr int plans = 2, changes = 5;
+#endif
+
+struct compiler {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("cfp_header_" + std::to_string(std::random_device{}()));
+  compiler() { std::filesystem::create_directories(folder); }
+  ~compiler() { std::filesystem::remove_all(folder); }
+
+  // What the compiler says; empty if it compiles.
+  std::string operator()(const std::string& header, const std::string& program) const {
+    std::ofstream(folder / "tested_plan.hpp") << header;
+    std::ofstream(folder / "main.cpp") << program << "int main() {}\n";
+    const std::string command = std::string(CFP_CXX) + " -std=c++20 -Wall -Wextra -fsyntax-only -I" CFP_SOURCE_DIR "/include -I" CFP_SOURCE_DIR
+                                "/tests/runtime " + (folder / "main.cpp").string() + " > " + (folder / "said").string() + " 2>&1";
+    const int status = std::system(command.c_str());
+    std::stringstream said;
+    said << std::ifstream(folder / "said").rdbuf();
+    return status == 0 ? "" : said.str().empty() ? "failed" : said.str();
+  }
+};
+
+struct written {
+  std::string text;
+  collective_count sent;
+};
+
+written write(const graph& g, const mesh_shape& mesh, unsigned seed) {
+  const block_structure blocks = parallel_blocks(g);
+  const segmentation parts = segments(g, blocks);
+  const decision_graph d = decisions(g, blocks, mesh);
+  std::mt19937 random(seed);
+  std::vector<int> choices;
+  for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
+  const plan p = realise("random", g, mesh, d, choices);
+  return {plan_header("tested_plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g, 4)};
+}
+
+mesh_shape mesh_of(std::initializer_list<int> sizes) {
+  mesh_shape m;
+  for (int s : sizes) m.axes.push({name(m.rank() == 0 ? "data" : "model"), s});
+  return m;
+}
+
+const std::string uses = "#include \"tested_plan.hpp\"\n";
+
+}  // namespace
+
+TEST_CASE("a plan's header compiles, and does not with one placement changed") {
+  model net;
+  net.recorded.loss = small_model<32>(net).id;
+  const graph g = differentiate(refine(net.recorded));
+  const compiler compile;
+  unsigned seed = 1;
+  for (const mesh_shape& mesh : {mesh_of({2}), mesh_of({2, 2})}) {
+    for (int n = 0; n < plans; ++n) {
+      const written w = write(g, mesh, ++seed);
+      REQUIRE(compile(w.text, uses) == "");
+      std::vector<std::string> lines;
+      std::stringstream in(w.text);
+      for (std::string line; std::getline(in, line);) lines.push_back(line);
+      std::mt19937 random(seed);
+      for (int c = 0; c < changes;) {
+        const std::size_t at = random() % lines.size();
+        const std::string& line = lines[at];
+        const auto held = line.find("held_as<\""), dims = line.find("cfp::dims<\""), end = line.find(", mesh");
+        if (held == std::string::npos || dims == std::string::npos || end == std::string::npos) continue;
+        const std::string tensor = line.substr(held + 9, line.find('"', held + 9) - held - 9);
+        std::string changed = line.substr(0, end + 6);  // what was split is replicated; what was not is split
+        if (line.find("cfp::split<") == std::string::npos && line.find("cfp::partial<") == std::string::npos) {
+          std::size_t from = dims + 11;
+          if (line[from] == '(') ++from;
+          changed += ", cfp::split<\"" + line.substr(from, line.find('=', from) - from) + "\", \"data\">";
+        }
+        changed += ">>;";
+        std::string text;
+        for (std::size_t l = 0; l < lines.size(); ++l) text += (l == at ? changed : lines[l]) + "\n";
+        std::string said = compile(text, uses);
+        INFO("changed " << line << "\nto " << changed << "\n" << said.substr(0, 2000));
+        const auto names = [&](const char* check) { return said.find(check) != std::string::npos; };
+        CHECK((names("planned_partition_is_what_the_operator_makes") || names("planned_step_leads_from_one_partition_to_the_other")));
+        CHECK(said.find("tensor " + tensor + " is planned as") != std::string::npos);
+        CHECK((said.find("over \\'data\\'") != std::string::npos || said.find("over \\'model\\'") != std::string::npos));
+        ++c;
+      }
+    }
+  }
+}
+
+TEST_CASE("a plan's header says what is sent, as the lowered program sends it") {
+  model net;
+  net.recorded.loss = small_model<32>(net).id;
+  const graph g = differentiate(refine(net.recorded));
+  const compiler compile;
+  const written w = write(g, mesh_of({2, 2}), 5);
+  const std::string total = "static_assert(tested_plan::plan::sent == " + detail::count_text(w.sent) + ");\n";
+  CHECK(compile(w.text, uses + total) == "");
+}
+
+TEST_CASE("a plan's header knows the model and the mesh it was made for") {
+  model net;
+  net.recorded.loss = small_model<32>(net).id;
+  const graph g = differentiate(refine(net.recorded));
+  const compiler compile;
+  const std::string text = write(g, mesh_of({2}), 7).text;
+  const std::string both = uses + "#include <cfp/model/planned_model.hpp>\n#include \"gated_layer.hpp\"\n";
+  const auto asks = [&](const std::string& hidden, const std::string& size) {
+    return both + "static_assert(cfp::planned_for_model<tested_plan::plan, small_model<" + hidden +
+           ">>);\nstatic_assert(cfp::planned_for_mesh<tested_plan::plan, cfp::mesh<cfp::axis<\"data\", " + size + ">>>);\n";
+  };
+  CHECK(compile(text, asks("32", "2")) == "");
+  const std::string other_model = compile(text, asks("64", "2")), other_mesh = compile(text, asks("32", "4"));
+  CHECK(other_model.find("a plan was made for another model") != std::string::npos);
+  CHECK(other_model.find("tensor up.weight has other dimensions in the plan: width=16 hidden=32; in the model: width=16 hidden=64") != std::string::npos);
+  CHECK(other_mesh.find("a plan was made for a mesh with other axes") != std::string::npos);
+}
