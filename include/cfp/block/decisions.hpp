@@ -7,7 +7,7 @@
 #include <cfp/core/convert.hpp>
 #include <cfp/core/explain.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// One decision and its choices.
 struct decision {

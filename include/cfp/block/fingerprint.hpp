@@ -3,7 +3,7 @@
 
 #include <cfp/block/parallel_blocks.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Rules, sizes, scalars and wiring of operations, tensors numbered as they first appear. The whole text is compared,
 /// never a hash of it.

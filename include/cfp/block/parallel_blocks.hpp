@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What one strategy decides: the body of a block, or one connected piece of its entry (a norm before the anchor).
 struct part {

@@ -3,7 +3,7 @@
 
 #include <cfp/block/fingerprint.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Consecutive blocks.
 struct segment {

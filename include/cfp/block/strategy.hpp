@@ -6,7 +6,7 @@
 #include <cfp/model/follow.hpp>
 #include <cfp/model/sharding.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What one mesh axis does in a part. Numbers are dimension classes of the part.
 struct axis_choice {

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Types in order.
 template <class... T>

@@ -7,7 +7,7 @@
 #include <cfp/core/explain.hpp>
 #include <cfp/core/propagate.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Why a rule and its operands do not fit.
 struct binding_problem {

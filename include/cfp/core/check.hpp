@@ -4,7 +4,7 @@
 
 #include <cfp/core/explain.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 #if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
 #define CFP_SAY(rule, sentence) sentence

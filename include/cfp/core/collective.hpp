@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
 

@@ -4,7 +4,7 @@
 #include <cfp/core/collective.hpp>
 #include <cfp/core/partition.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// One step of a conversion along one mesh axis.
 struct conversion_step {

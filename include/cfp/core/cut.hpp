@@ -3,7 +3,7 @@
 
 #include <cfp/core/rule.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Cuts every factor into this many parts, major first ("out" becomes "out.0", "out.1"); compound dimensions stay.
 /// `first[f]` is the first part of factor f.

@@ -6,7 +6,7 @@
 #include <cfp/core/partition.hpp>
 #include <cfp/core/text.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Dimensions as a value: the parts of all dimensions in order.
 struct dimensions {

@@ -3,7 +3,7 @@
 
 #include <cfp/core/dims.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What is wrong with the partition of one tensor.
 struct sharding_problem {

@@ -4,7 +4,7 @@
 #include <cfp/core/bind.hpp>
 #include <cfp/core/convert.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What is known of an operator here: its name, its rule, and how it lets partial sums through.
 struct operator_view {

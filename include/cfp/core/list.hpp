@@ -1,7 +1,7 @@
 // A short list with room inside: a plain aggregate, so that values made of lists can be template arguments.
 #pragma once
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// At most `Capacity` items of `T`, in order. Going past the capacity is an error: at compile time it does not
 /// compile, at run time it throws (the thrown text says which bound).

@@ -4,7 +4,7 @@
 #include <cfp/core/list.hpp>
 #include <cfp/core/text.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 inline constexpr int max_axes = 4;
 

@@ -4,7 +4,7 @@
 
 #include <cfp/core/ask.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// One collective along one mesh axis.
 struct owed_collective {

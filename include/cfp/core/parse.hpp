@@ -10,7 +10,7 @@
 
 #include <cfp/core/rule.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A text that cannot be read, and the column (1-based) where.
 struct text_error {

@@ -5,7 +5,7 @@
 #include <cfp/core/mesh.hpp>
 #include <cfp/core/placement.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 inline constexpr int max_dims = 8;
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// How the parts of a partial tensor combine.
 enum class reduction : std::uint8_t { sum, max, min };

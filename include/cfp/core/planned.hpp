@@ -4,7 +4,7 @@
 #include <cfp/core/ask.hpp>
 #include <cfp/core/convert.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A tensor of a plan, in one of the partitions it is held in.
 template <lit Name, class Tensor>

@@ -4,7 +4,7 @@
 
 #include <cfp/core/rule.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// How an operator lets partial sums through.
 enum class linearity : std::uint8_t {

@@ -7,7 +7,7 @@
 #include <cfp/core/placement.hpp>
 #include <cfp/core/text.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 inline constexpr int max_factors = 16;
 inline constexpr int max_operands = 8;

@@ -10,7 +10,7 @@
 #include <cfp/core/check.hpp>
 #include <cfp/core/explain.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

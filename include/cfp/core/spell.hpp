@@ -4,7 +4,7 @@
 
 #include <cfp/core/rule.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 using rule_text = text<1023>;
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Up to `Capacity` characters, comparable, usable as a template argument.
 template <int Capacity>

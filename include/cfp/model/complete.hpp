@@ -5,7 +5,7 @@
 
 #include <cfp/model/sharding.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A partition that a user gives a tensor. What reads the tensor finds it so, however it was computed.
 struct given_partition {

@@ -6,7 +6,7 @@
 #include <cfp/op/catalogue.hpp>
 #include <cfp/op/optimizer.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 struct adamw_options {
   double rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;

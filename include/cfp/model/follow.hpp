@@ -4,7 +4,7 @@
 
 #include <cfp/model/graph.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// The assignment of a gradient operation: what splits a factor forward splits it backward. A gradient of something
 /// partial is replicated.

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 enum class element : std::uint8_t { real, index };  ///< real: the executor's number type; index: 32-bit integers
 

@@ -5,7 +5,7 @@
 #include <cfp/core/planned.hpp>
 #include <cfp/model/refine.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

@@ -5,7 +5,7 @@
 #include <cfp/core/cut.hpp>
 #include <cfp/model/trace.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

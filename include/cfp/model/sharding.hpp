@@ -3,7 +3,7 @@
 
 #include <cfp/model/graph.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What a plan decides: what each operation splits, and in which partitions shared tensors are materialised.
 struct sharding {

@@ -6,7 +6,7 @@
 
 #include <initializer_list>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A named dimension of a weight or an input.
 struct dimension {

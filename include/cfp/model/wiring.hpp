@@ -9,7 +9,7 @@
 
 #include <iterator>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 using wiring = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
 

@@ -3,7 +3,7 @@
 
 #include <cfp/op/catalogue.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 struct join_qkv_t : op<"b heads s d, b heads s d, b heads s d -> b s (three heads d); whole three", join_qkv_t> {

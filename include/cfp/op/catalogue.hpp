@@ -3,7 +3,7 @@
 
 #include <cfp/op/op.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 using enum gradient_source::kind_t;
 

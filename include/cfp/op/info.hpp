@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 struct op_info;
 

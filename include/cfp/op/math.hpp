@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A number and its derivative along one input: value + slope * e with e*e = 0.
 template <class T>

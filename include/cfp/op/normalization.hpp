@@ -4,7 +4,7 @@
 
 #include <cfp/op/catalogue.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Row sum.
 inline constexpr struct norm_sum_t : op<"... width -> ...", norm_sum_t> {

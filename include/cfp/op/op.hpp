@@ -18,7 +18,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

@@ -3,7 +3,7 @@
 
 #include <cfp/op/op.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Operands: weight, gradient, first and second moment; results overwrite weight and moments.
 /// Scalars: learning rate, beta1, beta2, epsilon, decay. The step number comes from the executor.

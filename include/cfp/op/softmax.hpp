@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Largest scaled score of each query among the keys it may see; scalar: the scale.
 inline constexpr struct causal_max_t : op<"b h q k -> b h q; max k; index q k", causal_max_t> {

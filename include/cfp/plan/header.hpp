@@ -7,7 +7,7 @@
 
 #include <set>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

@@ -3,7 +3,7 @@
 
 #include <cfp/plan/plan.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What a named plan wishes each mesh axis to split, best first. "-" is replicate.
 struct named_plan {

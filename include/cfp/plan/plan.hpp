@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 struct plan {
   std::string name;

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <optional>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// No plan keeps the memory limit. `least` is what the leanest plan needs, in bytes (0: not known).
 struct nothing_fits {

@@ -4,7 +4,7 @@
 #include <cfp/block/segments.hpp>
 #include <cfp/plan/plan.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Shares a plan's decisions and operations out among its segments.
 class segment_times {

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Bytes a program keeps (weights, optimizer state, activations saved for backward) and bytes beyond them at its peak.
 struct program_memory {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 struct measure_options {
   int least = 3, most = 10;      ///< repeats

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// One measured figure, milliseconds.
 struct measurement {

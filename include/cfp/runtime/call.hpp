@@ -3,7 +3,7 @@
 
 #include <cfp/runtime/program.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// An operand or result: its memory, and how far a step along each factor moves in it (0 where it lacks the factor).
 struct call_tensor {

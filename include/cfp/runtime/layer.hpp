@@ -14,7 +14,7 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/runtime/lower.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A partition given for a tensor of a layer, by name; dimensions not named are replicated.
 template <lit Tensor, class... P>

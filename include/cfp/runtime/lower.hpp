@@ -5,7 +5,7 @@
 #include <cfp/model/sharding.hpp>
 #include <cfp/runtime/program.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

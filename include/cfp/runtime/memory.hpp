@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 inline constexpr long memory_alignment = 64;
 

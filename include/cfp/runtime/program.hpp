@@ -4,7 +4,7 @@
 #include <cfp/core/convert.hpp>
 #include <cfp/model/graph.hpp>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// A piece of memory holding one tensor in one partition.
 struct buffer {

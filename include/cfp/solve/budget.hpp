@@ -6,7 +6,7 @@
 #include <chrono>
 #include <limits>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Where `solve` stops being exact. The first two are counted, so the same graph and options always give the
 /// same answer; whether `max_seconds` strikes depends on the machine.

@@ -14,7 +14,7 @@
 
 #include "cost_graph.hpp"
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 class correction {
  public:

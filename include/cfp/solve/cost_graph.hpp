@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// One decision. `time[c]` and `memory[c]` belong to choice `c`; memory adds up over the nodes, while of
 /// `transient` (same length, or empty for all zeros) only the largest over all nodes counts.

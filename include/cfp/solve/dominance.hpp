@@ -15,7 +15,7 @@
 
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 /// One node while its choices are compared: the choices that are left, and for each the time it takes at
 /// least

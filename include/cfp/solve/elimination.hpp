@@ -10,7 +10,7 @@
 #include "elimination_steps.hpp"
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 /// Element by element: what[x] = min(what[x], fixed + sum of `tables`[.][x]).
 inline void lower_to(double* what, std::size_t width, double fixed, const std::vector<const double*>& tables,

@@ -11,7 +11,7 @@
 
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 /// Greedy rules: next comes the node whose own table is smallest, or the one that adds the least weight of
 /// new edges between its neighbours (which looks further ahead, and is usually but not always better).

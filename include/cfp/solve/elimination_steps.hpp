@@ -18,7 +18,7 @@
 #include "elimination_order.hpp"
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 inline constexpr std::size_t no_step = std::numeric_limits<std::size_t>::max();
 

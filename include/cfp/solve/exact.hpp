@@ -19,7 +19,7 @@
 #include "problem.hpp"
 #include "solution.hpp"
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 

@@ -14,7 +14,7 @@
 #include "cost_graph.hpp"
 #include "solution.hpp"
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// The most plans `exhaustive` looks at.
 inline constexpr double max_exhaustive_plans = 1e8;

@@ -13,7 +13,7 @@
 #include "problem.hpp"
 #include "solution.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 /// Keeps the fastest plan offered that the cost graph's own figures allow.
 class incumbent {

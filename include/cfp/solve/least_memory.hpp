@@ -18,7 +18,7 @@
 #include "elimination.hpp"
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 /// `p` with every finite time replaced by 0. Most edges vanish: only forbidden pairs still tie nodes
 /// together.

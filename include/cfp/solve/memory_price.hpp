@@ -15,7 +15,7 @@
 #include "incumbent.hpp"
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 struct priced_bound {
   double price = 0;

@@ -25,7 +25,7 @@
 #include "pareto.hpp"
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 class memory_search {
  public:

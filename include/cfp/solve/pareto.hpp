@@ -15,7 +15,7 @@
 #include "elimination.hpp"
 #include "problem.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 inline constexpr std::uint32_t no_label = std::numeric_limits<std::uint32_t>::max();
 

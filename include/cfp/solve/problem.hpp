@@ -12,7 +12,7 @@
 
 #include "cost_graph.hpp"
 
-namespace cfp::detail {
+namespace cfp::inline v0_1::detail {
 
 inline constexpr double infinite_time = std::numeric_limits<double>::infinity();
 

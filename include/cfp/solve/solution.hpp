@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// The answer to a cost graph. There are four kinds:
 ///

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace cfp::host {
+namespace cfp::inline v0_1::host {
 
 /// A tensor seen around one dimension: [outer][extent][inner].
 struct around {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <memory>
 
-namespace cfp::host {
+namespace cfp::inline v0_1::host {
 
 /// Seconds a rank spent in kernels and in conversions, waiting included.
 struct time_spent {

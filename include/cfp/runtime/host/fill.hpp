@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace cfp::host {
+namespace cfp::inline v0_1::host {
 
 /// Stable identity of a name.
 constexpr std::uint64_t name_hash(std::string_view s) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace cfp::host {
+namespace cfp::inline v0_1::host {
 
 /// Copies between a tensor and the slices of its whole factor.
 template <class T>

@@ -12,7 +12,7 @@
 
 #include <limits>
 
-namespace cfp::host {
+namespace cfp::inline v0_1::host {
 
 /// A nest of loops over factors, outermost first, with the strides of every tensor in it.
 template <int Tensors>

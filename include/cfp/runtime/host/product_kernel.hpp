@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace cfp::host {
+namespace cfp::inline v0_1::host {
 
 namespace detail {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What the function of a rank is given.
 struct rank_context {

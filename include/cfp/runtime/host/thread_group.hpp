@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// Thrown by a collective that cannot take place, on every rank that calls it.
 struct communicator_error : std::runtime_error {

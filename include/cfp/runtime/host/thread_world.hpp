@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 /// What stopped one rank. A consequence is brief: it only says in which collective the first error met it.
 struct rank_error {

@@ -12,7 +12,7 @@
 #include <string>
 #include <type_traits>
 
-namespace cfp {
+namespace cfp::inline v0_1 {
 
 namespace detail {
 
