@@ -34,31 +34,19 @@ constexpr const mesh_shape& mesh_of = First::mesh_type::shape;
 
 template <class... T>
 constexpr list<operand_view, max_operands> views() {
-  list<operand_view, max_operands> out;
-  (out.push({&T::dims_type::value, &T::held}), ...);
-  return out;
+  return {{{&T::dims_type::value, &T::held}...}, static_cast<int>(sizeof...(T))};
 }
 
 // Read once per operator, and once per number of dimensions "..." stands for.
 template <class Op>
 inline constexpr rule_outline outline_of = outline(Op::rule_source);
 template <class Op, int Dots>
-inline constexpr rule rule_of = parse(Op::rule_source, Dots);
+inline constexpr rule rule_of = outline_of<Op>.problem ? rule{} : parse(Op::rule_source, Dots);
 
 template <class Op, class... T>
 constexpr inference inferred() {
-  static_assert(sizeof...(T) > 0 && sizeof...(T) <= max_operands, "an operator has one to eight operands");
-  constexpr list<int, max_operands> ranks{{T::dims_type::value.written()...}, static_cast<int>(sizeof...(T))};
-  constexpr bool same_mesh = ((T::mesh_type::shape == mesh_of<T...>) && ...);
-  constexpr binding_problem problem = fits(outline_of<Op>, ranks);
-  if constexpr (!same_mesh || problem) {
-    inference it;
-    it.same_mesh = same_mesh;
-    it.bound.problem = problem;
-    return it;
-  } else {
-    return infer(view_of<Op>(), rule_of<Op, outline_of<Op>.ellipsis(ranks)>, views<T...>(), mesh_of<T...>);
-  }
+  constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
+  return infer(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), {{&T::mesh_type::shape...}, sizeof...(T)});
 }
 
 // Only what later questions need is kept: constants cost the compiler memory.
@@ -71,16 +59,53 @@ struct verdict {
   constexpr bool free() const { return same_mesh && binding == binding_problem::nothing && clash == conflict::nothing; }
 };
 
-template <class Op, class... T>
-constexpr verdict judge() {
-  const inference it = inferred<Op, T...>();
+// Where no dimension is compound the rule needs no binding: its factors are the operands' dimensions.
+constexpr bool plain(const rule& r, const list<operand_view, max_operands>& operands) {
+  for (const operand_view& v : operands)
+    if (v.shape->written() != v.shape->rank()) return false;
+  for (const pattern& p : r.operands)
+    if (!p.group.empty() && p.group.back() + 1 != p.group.size()) return false;
+  return true;
+}
+
+constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_view, max_operands>& operands, const mesh_shape& mesh) {
+  verdict out;
+  factor_sizes sizes;
+  sizes.count = r.factors.size();
+  list<partition, max_operands> held;
+  for (int i = 0; i < operands.size(); ++i) {
+    const dimensions& d = *operands[i].shape;
+    for (int k = 0; k < d.rank(); ++k) {
+      long& have = sizes[r.operands[i].factors[k]];
+      if (have != 0 && d.sizes[k] != 0 && have != d.sizes[k]) out = {binding_problem::sizes, conflict::nothing, i, d.sizes[k], have, true};
+      if (have == 0) have = d.sizes[k];
+    }
+    held.push(*operands[i].held);
+  }
+  if (out.binding == binding_problem::nothing) out.clash = propagate(r, lin, held, mesh).why.kind;
+  return out;
+}
+
+constexpr verdict judge(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
+                        const list<const mesh_shape*, max_operands>& meshes) {
+  const inference it = infer(op, o, r, operands, meshes);
   const binding_problem& b = it.bound.problem;
   return {b.kind, it.flow.why.kind, b.operand, b.given, b.wanted, it.same_mesh};
 }
 
+constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
+                                const list<const mesh_shape*, max_operands>& meshes) {
+  for (const mesh_shape* m : meshes)
+    if (m != meshes[0]) return judge(op, o, r, operands, meshes);
+  if (fits(o, operands) || !plain(r, operands)) return judge(op, o, r, operands, meshes);
+  return judge_plain(r, op.linear, operands, *meshes[0]);
+}
+
 template <class Op, class... T>
 struct question {
-  static constexpr verdict answer = judge<Op, T...>();
+  static constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
+  static constexpr verdict answer = judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, {{{&T::dims_type::value, &T::held}...}, sizeof...(T)},
+                                                  {{&T::mesh_type::shape...}, sizeof...(T)});
 };
 
 template <class Op, class... T>

@@ -29,7 +29,8 @@ struct operand_view {
 struct binding {
   rule r;                                  ///< with compound factors cut
   factor_sizes sizes;                      ///< 0: not known
-  list<name, max_factors> labels;          ///< what the operands call the factors
+  list<std::string_view, max_factors> labels;  ///< what the operands call the factors
+  list<std::string_view, max_factors> rule_labels;  ///< what the rule calls them; empty for parts of one and for "..."
   list<partition, max_operands> operands;  ///< over the cut dimensions
   binding_problem problem;
 
@@ -38,9 +39,11 @@ struct binding {
 };
 
 /// Whether operands have as many dimensions as a rule says, before anything else is asked.
-constexpr binding_problem fits(const rule_outline& o, const list<int, max_operands>& ranks) {
+constexpr binding_problem fits(const rule_outline& o, const list<operand_view, max_operands>& operands) {
   if (o.problem) return {binding_problem::unreadable, -1, -1, o.problem.column, 0, {}, o.problem.what};
-  if (o.written.size() != ranks.size()) return {binding_problem::operand_count, -1, -1, ranks.size(), o.written.size(), {}, nullptr};
+  if (o.written.size() != operands.size()) return {binding_problem::operand_count, -1, -1, operands.size(), o.written.size(), {}, nullptr};
+  list<int, max_operands> ranks;
+  for (const operand_view& v : operands) ranks.push(v.shape->written());
   const int dots = o.ellipsis(ranks);
   for (int i = 0; i < ranks.size(); ++i)
     if (const int wanted = o.written[i] + (o.dots[i] ? dots : 0); ranks[i] != wanted)
@@ -83,7 +86,9 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
     return out;
   }
   out.r = cut_factors(r, parts, first);
-  for (int f = 0; f < out.r.factors.size(); ++f) out.sizes.push(0), out.labels.push({});
+  for (int f = 0; f < out.r.factors.size(); ++f) out.sizes.push(0), out.labels.push({}), out.rule_labels.push({});
+  for (int f = 0; f < r.factors.size(); ++f)
+    if (parts[f] == 1 && !r.factors[f].label.view().starts_with("..")) out.rule_labels[first[f]] = r.factors[f].label.view();
   int sized_by[max_factors]{};
   for (int i = 0; i < operands.size(); ++i) {
     const pattern& p = r.operands[i];
@@ -137,21 +142,20 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
     }
   }
   for (int f = 0; f < out.r.factors.size(); ++f)
-    if (out.labels[f].empty()) out.labels[f] = out.r.factors[f].label;
+    if (out.labels[f].empty()) out.labels[f] = out.rule_labels[f];
   return out;
 }
 
-/// Dimensions of a result: named as the operands name them, a name that is taken already as the rule does.
+/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does.
 constexpr dimensions result_dimensions(const binding& b, int result) {
   dimensions d;
   const pattern& p = b.r.results[result];
   for (int i = 0; i < p.factors.size(); ++i) {
     const int f = p.factors[i];
-    name label = b.labels[f];
-    if (label.view().starts_with("..") || d.find(label.view()) >= 0) label = b.r.factors[f].label;
-    for (char& c : label.characters)
-      if (c == '.') c = '_';
-    while (d.find(label.view()) >= 0) label += "_";
+    std::string_view label = b.labels[f];
+    if (d.find(label) >= 0) label = b.rule_labels[f];
+    if (label.empty() || d.find(label) >= 0)
+      throw "cfp: two dimensions of a result would have the same name; name those of the operands differently";
     d.push(label, b.sizes[f], p.group[i]);
   }
   return d;

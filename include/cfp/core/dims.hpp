@@ -8,11 +8,12 @@
 
 namespace cfp::inline v0_1 {
 
-/// Dimensions as a value: the parts of all dimensions in order.
+/// Dimensions as a value: the parts of all dimensions in order. Names are views: what they are of outlives this.
 struct dimensions {
-  list<name, max_dims> parts;
+  list<std::string_view, max_dims> parts;
   extents sizes;                      ///< elements; 0 where only run time knows
   list<signed char, max_dims> group;  ///< which written dimension a part belongs to
+  bool readable = true;               ///< whether the texts they come from could be read
 
   constexpr int rank() const { return parts.size(); }
   constexpr int written() const { return group.empty() ? 0 : group.back() + 1; }
@@ -28,7 +29,7 @@ struct dimensions {
     return n;
   }
   constexpr int first(int dim) const { return group.find(static_cast<signed char>(dim)); }
-  constexpr void push(const name& label, long size, int dim) {
+  constexpr void push(std::string_view label, long size, int dim) {
     parts.push(label);
     sizes.push(size);
     group.push(static_cast<signed char>(dim));
@@ -45,32 +46,31 @@ constexpr bool is_name_character(char c) {
 
 // "batch", "batch=32", "(three=3 heads=12 d=64)": appends the parts to `out`.
 constexpr text_error read_dimension(std::string_view source, int dim, dimensions& out) {
-  std::size_t at = 0;
-  const auto peek = [&] { return at < source.size() ? source[at] : '\0'; };
-  const auto fail = [&](const char* what) { return text_error{what, static_cast<int>(at) + 1}; };
-  const bool compound = peek() == '(';
+  const int end = static_cast<int>(source.size());
+  const char* const c = source.data();
+  int at = 0;
+  const bool compound = end > 0 && c[0] == '(';
   if (compound) ++at;
   do {
-    while (compound && peek() == ' ') ++at;
-    const std::size_t from = at;
-    while (is_name_character(peek())) ++at;
-    if (at == from) return fail("expected a name of letters, digits and '_'");
-    if (at - from > static_cast<std::size_t>(name::capacity)) return fail("a name has at most 23 characters");
-    if (out.parts.size() == max_dims) return fail("a tensor has at most 8 dimensions");
-    const name label(source.substr(from, at - from));
+    while (compound && at < end && c[at] == ' ') ++at;
+    const int from = at;
+    while (at < end && is_name_character(c[at])) ++at;
+    if (at == from) return {"expected a name of letters, digits and '_'", at + 1};
+    if (at - from > name::capacity) return {"a name has at most 23 characters", from + 1};
+    if (out.parts.size() == max_dims) return {"a tensor has at most 8 dimensions", from + 1};
+    const int count = at - from;
     long size = 0;
-    if (peek() == '=') {
-      ++at;
-      const std::size_t digits = at;
-      while (peek() >= '0' && peek() <= '9') size = size * 10 + (source[at++] - '0');
-      if (at == digits || size == 0 || at - digits > 15) return fail("expected a size of at least 1 after '='");
+    if (at < end && c[at] == '=') {
+      const int digits = ++at;
+      while (at < end && c[at] >= '0' && c[at] <= '9') size = size * 10 + (c[at++] - '0');
+      if (at == digits || size == 0 || at - digits > 15) return {"expected a size of at least 1 after '='", at + 1};
     }
-    out.push(label, size, dim);
-    while (compound && peek() == ' ') ++at;
-  } while (compound && at < source.size() && peek() != ')');
-  if (compound && peek() != ')') return fail("expected ')'");
+    out.push({c + from, static_cast<std::size_t>(count)}, size, dim);
+    while (compound && at < end && c[at] == ' ') ++at;
+  } while (compound && at < end && c[at] != ')');
+  if (compound && at == end) return {"expected ')'", at + 1};
   if (compound) ++at;
-  if (at != source.size()) return fail("unexpected text after the dimension");
+  if (at != end) return {"unexpected text after the dimension", at + 1};
   return {};
 }
 
@@ -80,30 +80,34 @@ constexpr void write_dimension(const dimensions& d, int dim, text<Capacity>& out
   if (count > 1) out.push('(');
   for (int i = first; i < first + count; ++i) {
     if (i > first) out.push(' ');
-    out += d.parts[i].view();
+    out += d.parts[i];
     if (d.sizes[i] > 0) say(out, "=", d.sizes[i]);
   }
   if (count > 1) out.push(')');
 }
 
-struct dimensions_read {
-  dimensions value{};
-  text_error problem{};
-  int at = 0;      // which text the problem is of
-  int twice = -1;  // a part whose name another one has
-};
-
-template <lit... Dim>
-constexpr dimensions_read read_dimensions() {
-  dimensions_read out;
-  [[maybe_unused]] const auto next = [&](std::string_view source) {
-    if (out.problem) return;
-    out.problem = read_dimension(source, out.at, out.value);
-    if (!out.problem) ++out.at;
-  };
-  (next(Dim.view()), ...);
-  for (int i = 0; i < out.value.rank(); ++i)
-    if (out.value.find(out.value.parts[i].view()) != i) out.twice = i;
+// Reads the texts of dimensions; `at` is the text that a problem is of, `twice` a part whose name another one has.
+constexpr text_error read_dimensions(const list<std::string_view, max_dims>& texts, dimensions& out, int& at, int& twice) {
+  for (at = 0; at < texts.size(); ++at)
+    if (const text_error e = read_dimension(texts[at], at, out)) return e;
+  for (int i = 1; i < out.rank(); ++i)
+    if (out.find(out.parts[i]) != i) twice = i;
+  return {};
+}
+constexpr dimensions read_dimensions(const list<std::string_view, max_dims>& texts) {
+  dimensions out;
+  int at = 0, twice = -1;
+  out.readable = !read_dimensions(texts, out, at, twice) && twice < 0;
+  return out;
+}
+constexpr sentence dimensions_problem(const list<std::string_view, max_dims>& texts, int& column) {
+  dimensions d;
+  int at = 0, twice = -1;
+  sentence out;
+  const text_error e = read_dimensions(texts, d, at, twice);
+  column = e.column;
+  if (e) say(out, e.what, ", column ", static_cast<long>(e.column), " of \"", texts[at], "\"");
+  else if (twice >= 0) say(out, "two dimensions are named '", d.parts[twice], "'");
   return out;
 }
 
@@ -127,9 +131,9 @@ constexpr bool stands_canonically(std::string_view source) {
   return source.empty() || source[0] != '(' || source.find(' ') != std::string_view::npos;
 }
 
-template <bool Canonical, lit Dim>
+template <lit Dim>
 consteval auto canonical_text() {
-  if constexpr (Canonical) return Dim;
+  if constexpr (stands_canonically(Dim.view())) return Dim;
   else return shorten<canonical_dim<Dim>::written.count>(canonical_dim<Dim>::written);
 }
 
@@ -138,23 +142,30 @@ consteval auto canonical_text() {
 /// Dimensions as a type: `dims<"batch=32", "seq", "(heads=12 d=64)">`; without a size, run time decides.
 template <lit... Dim>
 struct dims {
-  static constexpr detail::dimensions_read read = detail::read_dimensions<Dim...>();
-  static constexpr dimensions value = read.value;
+  static_assert(sizeof...(Dim) <= max_dims, "a tensor has at most 8 dimensions");
+  static constexpr dimensions value = detail::read_dimensions({{Dim.view()...}, sizeof...(Dim)});
 
-  /// Why they cannot be read, or empty.
+  /// Why they cannot be read, or empty; the column is 0 where names are equal.
   static constexpr sentence problem() {
-    const std::string_view texts[] = {Dim.view()..., ""};
-    sentence out;
-    if (read.problem) say(out, read.problem.what, ", column ", static_cast<long>(read.problem.column), " of \"", texts[read.at], "\"");
-    else if (read.twice >= 0) say(out, "two dimensions are named '", value.parts[read.twice].view(), "'");
-    return out;
+    int column = 0;
+    return detail::dimensions_problem({{Dim.view()...}, sizeof...(Dim)}, column);
+  }
+  static constexpr int problem_column() {
+    int column = 0;
+    detail::dimensions_problem({{Dim.view()...}, sizeof...(Dim)}, column);
+    return column;
   }
 
-  template <int>
-  struct as_canonical {
-    using type = dims<detail::canonical_text<detail::stands_canonically(Dim.view()), Dim>()...>;
+  /// The same, written canonically.
+  template <bool Canonical, int = 0>
+  struct canonical {
+    using type = dims;
   };
-  using canonical = typename as_canonical<0>::type;
+  template <int Again>
+  struct canonical<false, Again> {
+    using type = dims<detail::canonical_text<Dim>()...>;
+  };
+  static constexpr bool stands_canonically() { return (detail::stands_canonically(Dim.view()) && ...); }
 };
 
 }  // namespace cfp

@@ -25,7 +25,7 @@ namespace detail {
 
 template <class Names>
 constexpr void say_names(sentence& s, const Names& names) {
-  for (int i = 0; i < names.size(); ++i) say(s, i == 0 ? "'" : i + 1 == names.size() ? " and '" : ", '", names[i].view(), "'");
+  for (int i = 0; i < names.size(); ++i) say(s, i == 0 ? "'" : i + 1 == names.size() ? " and '" : ", '", std::string_view(names[i]), "'");
 }
 
 constexpr void say_axes(sentence& s, const list<signed char, max_axes>& axes, const mesh_shape& m) {
@@ -36,7 +36,7 @@ constexpr void say_axes(sentence& s, const list<signed char, max_axes>& axes, co
 /// Whether sizes (0: not known) divide among the devices that hold them.
 constexpr sharding_problem size_problem(const dimensions& d, const partition& p, const mesh_shape& m, const extents& sizes) {
   for (int i = 0; i < d.rank(); ++i)
-    if (const long n = pieces(p, i, m); sizes[i] % n != 0) return {sharding_problem::not_divisible, d.parts[i], sizes[i], n};
+    if (const long n = pieces(p, i, m); sizes[i] % n != 0) return {sharding_problem::not_divisible, name(d.parts[i]), sizes[i], n};
   return {};
 }
 
@@ -78,7 +78,7 @@ constexpr text<Capacity> describe(const partition& p, const Names& dims, const m
   text<Capacity> out;
   const auto item = [&](std::string_view what, int a) { say(out, out.empty() ? "" : " ", what, ":", m.axes[a].label.view()); };
   for (int d = 0; d < p.rank(); ++d)
-    for (signed char a : p.dims[d]) item(dims[d].view(), a);
+    for (signed char a : p.dims[d]) item(std::string_view(dims[d]), a);
   for (int a = 0; a < m.rank(); ++a)
     if (p.partial[a].owed)
       item(p.partial[a].combine == reduction::sum ? "partial" : p.partial[a].combine == reduction::max ? "partial_max" : "partial_min", a);

@@ -20,10 +20,15 @@ struct inference {
   constexpr bool communication_free() const { return same_mesh && !bound.problem && flow.communication_free(); }
 };
 
-/// `r` is the operator's rule with its "..." expanded to what these operands have.
-constexpr inference infer(const operator_view& op, const rule& r, const list<operand_view, max_operands>& operands,
-                          const mesh_shape& mesh) {
+/// `r` is the operator's rule with its "..." expanded to what these operands have, `o` what it says unbound.
+constexpr inference infer(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
+                          const list<const mesh_shape*, max_operands>& meshes) {
   inference out;
+  const mesh_shape& mesh = *meshes[0];
+  for (const mesh_shape* m : meshes) out.same_mesh = out.same_mesh && *m == mesh;
+  if (!out.same_mesh) return out;
+  out.bound.problem = fits(o, operands);
+  if (out.bound.problem) return out;
   out.bound = bind(r, operands);
   if (out.bound.problem) return out;
   out.flow = propagate(out.bound.r, op.linear, out.bound.operands, mesh);
@@ -59,14 +64,14 @@ struct explainer {
   constexpr std::string_view factor_name(int f) const { return it.bound.r.factors[f].label.view(); }
   constexpr std::string_view dim_name(int operand, int f) const {
     const int at = it.bound.r.operands[operand].dim_of(f);
-    return at < 0 ? std::string_view{} : operands[operand].shape->parts[it.bound.given_part[operand][at]].view();
+    return at < 0 ? std::string_view{} : operands[operand].shape->parts[it.bound.given_part[operand][at]];
   }
   constexpr std::string_view axis_name(int a) const { return mesh.axes[a].label.view(); }
 
   constexpr void operand(sentence& s, int i) const {
     say(s, "operand ", static_cast<long>(i), " (");
     const dimensions& d = *operands[i].shape;
-    for (int k = 0; k < d.rank(); ++k) say(s, k ? " " : "", d.parts[k].view());
+    for (int k = 0; k < d.rank(); ++k) say(s, k ? " " : "", d.parts[k]);
     say(s, ")");
   }
 

@@ -170,6 +170,8 @@ struct chain {
       part = b.r.results[0].dim_of(f);
       at = result_dimensions(b, 0);
       for (long& e : at.sizes) e = 0;
+      for (std::string_view& l : at.parts)  // a name of this rule outlives it in the rule's text
+        if (const std::size_t from = source.find(l); from != std::string_view::npos) l = source.substr(from, l.size());
     };
     (pass(Op.rule_source), ...);
     return free;

@@ -74,7 +74,7 @@ struct planned_operator {
       if (size == -1 || v.shape->rank() != p.factors.size() || (have != 0 && have != size)) {
         out.kind = plan_problem::sizes;
         say(out.why, label, ": tensor ", v.name, " does not have the dimensions of \"", source, "\"");
-        if (size > 0) say(out.why, ": '", v.shape->parts[i].view(), "' is ", size, ", must be ", have);
+        if (size > 0) say(out.why, ": '", v.shape->parts[i], "' is ", size, ", must be ", have);
         return;
       }
       have = size;

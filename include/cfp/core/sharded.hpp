@@ -14,6 +14,13 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
+// split<"dim", "axis"...>, or partial<"axis"> (no dimension).
+struct placement_text {
+  std::string_view dim;
+  list<std::string_view, max_axes> axes;
+  reduction combine = reduction::sum;
+};
+
 struct partition_read {
   partition value{};
   sharding_problem problem{};
@@ -49,6 +56,12 @@ struct partition_reader {
     const int a = axis(label);
     if (!out.problem && m.size(a) > 1) out.value.partial[a] = {true, combine};
   }
+  constexpr void read(const placement_text& w) {
+    const int dim = w.dim.empty() ? -1 : dimension(w.dim);
+    for (const std::string_view label : w.axes)
+      if (w.dim.empty()) partial(label, w.combine);
+      else split(dim, label);
+  }
 };
 
 // Reads what `describe` wrote.
@@ -76,24 +89,20 @@ constexpr partition read_placement(std::string_view source, const dimensions& d,
 template <lit Dim, lit... Axis>
 struct split {
   static_assert(sizeof...(Axis) > 0, "split<dimension, axis...> names at least one axis");
-  static constexpr void tell(detail::partition_reader& reader) {
-    const int dim = reader.dimension(Dim.view());
-    (reader.split(dim, Axis.view()), ...);
-  }
+  static constexpr detail::placement_text value{Dim.view(), {{Axis.view()...}, sizeof...(Axis)}, reduction::sum};
 };
 
 /// Every device along the axis holds a part of a sum (or of a maximum, a minimum).
 template <lit Axis, reduction Combine = reduction::sum>
 struct partial {
-  static constexpr void tell(detail::partition_reader& reader) { reader.partial(Axis.view(), Combine); }
+  static constexpr detail::placement_text value{{}, {{Axis.view()}, 1}, Combine};
 };
 
 namespace detail {
 
-template <class... P>
-constexpr partition_read read_partition(const dimensions& d, const mesh_shape& m) {
+constexpr partition_read read_partition(const list<placement_text, 2 * max_dims>& written, const dimensions& d, const mesh_shape& m) {
   partition_reader r{d, m, {partition::replicated(d.rank()), {}}};
-  (P::tell(r), ...);
+  for (const placement_text& w : written) r.read(w);
   if (r.out.problem) return r.out;
   r.out.problem = size_problem(d, r.out.value, m, d.sizes);
   return r.out;
@@ -125,11 +134,11 @@ namespace detail {
 
 template <class Dims>
 consteval bool require_dims() {
-  if constexpr (Dims::read.problem || Dims::read.twice >= 0) {
+  if constexpr (!Dims::value.readable) {
     constexpr sentence why = Dims::problem();
     constexpr auto s = shorten<why.count>(why);
-    if constexpr (static_cast<bool>(Dims::read.problem)) return dimension_can_be_read<Dims::read.problem.column, s>::require();
-    else return dimensions_have_different_names<(Dims::read.twice < 0), s>::require();
+    if constexpr (Dims::problem_column() > 0) return dimension_can_be_read<Dims::problem_column(), s>::require();
+    else return dimensions_have_different_names<Dims::value.readable, s>::require();
   }
   return true;
 }
@@ -151,7 +160,7 @@ consteval bool require_partition() {
 
 template <class Dims, class Mesh, class... P>
 struct partition_question {
-  static constexpr partition_read read = read_partition<P...>(Dims::value, Mesh::shape);
+  static constexpr partition_read read = read_partition({{P::value...}, sizeof...(P)}, Dims::value, Mesh::shape);
   static constexpr sentence why = words(read.problem, Dims::value, read.value, Mesh::shape);
 };
 
@@ -161,7 +170,7 @@ struct canonical {
   static_assert(require_dims<Dims>());
   static_assert(require_partition<question>());
   static constexpr text<255> placement = describe(question::read.value, Dims::value.parts, Mesh::shape);
-  using type = partitioned<typename Dims::canonical, Mesh, shorten<placement.count>(placement)>;
+  using type = partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<placement.count>(placement)>;
 };
 
 }  // namespace detail

@@ -20,7 +20,7 @@ namespace cfp::inline v0_1 {
 template <lit Tensor, class... P>
 struct given {
   static constexpr std::string_view tensor = Tensor.view();
-  static constexpr void tell(detail::partition_reader& r) { (P::tell(r), ...); }
+  static constexpr list<detail::placement_text, 2 * max_dims> value{{P::value...}, sizeof...(P)};
 };
 
 /// One collective of a lowered layer, and the tensor it moves.
@@ -105,27 +105,24 @@ struct layer_planner {
   std::vector<given_partition> given{};
   layer_report out{};
 
-  template <class Given>
-  constexpr void give() {
+  constexpr void give(std::string_view tensor, const list<placement_text, 2 * max_dims>& written) {
     if (out.problem != layer_report::nothing) return;
-    const int v = g.find(Given::tensor);
+    const int v = g.find(tensor);
     if (v < 0) {
       out.problem = layer_report::unknown_tensor;
-      say(out.why, "the layer has no tensor '", Given::tensor, "'; it has ");
+      say(out.why, "the layer has no tensor '", tensor, "'; it has ");
       bool first = true;
       for (const value& x : g.values)
         if (x.producer < 0) say(out.why, first ? "'" : ", '", x.label.view(), "'"), first = false;
       return;
     }
     const dimensions d = dimensions_of(g[v]);
-    partition_reader r{d, mesh, {partition::replicated(d.rank()), {}}};
-    Given::tell(r);
-    if (!r.out.problem) r.out.problem = size_problem(d, r.out.value, mesh, d.sizes);
-    if (r.out.problem) {
+    const partition_read r = read_partition(written, d, mesh);
+    if (r.problem) {
       out.problem = layer_report::partition;
-      say(out.why, Given::tensor, ": ", words(r.out.problem, d, r.out.value, mesh).view());
+      say(out.why, tensor, ": ", words(r.problem, d, r.value, mesh).view());
     }
-    given.push_back({v, r.out.value});
+    given.push_back({v, r.value});
   }
 
   constexpr void plan() {
@@ -195,7 +192,7 @@ constexpr layer_report plan_layer() {
   model net;
   net.recorded.loss = Model(net).id;
   layer_planner p{refine(net.recorded), Mesh::shape, ElementBytes};
-  (p.template give<Given>(), ...);
+  (p.give(Given::tensor, Given::value), ...);
   p.plan();
   return p.out;
 }
