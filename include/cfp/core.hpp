@@ -1,4 +1,4 @@
-// The core: partitions, rules, and the questions the compiler answers. Needs nothing but the standard library.
+// The core: partitions, rules, operators, and the questions the compiler answers. Needs nothing but the standard library.
 #pragma once
 
 #include <cfp/core/ask.hpp>
@@ -22,3 +22,4 @@
 #include <cfp/core/sharded.hpp>
 #include <cfp/core/spell.hpp>
 #include <cfp/core/text.hpp>
+#include <cfp/op/op.hpp>

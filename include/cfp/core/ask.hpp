@@ -26,7 +26,7 @@ namespace detail {
 
 template <class Op>
 constexpr operator_view view_of() {
-  return {Op::label(), Op::rule_source, Op::linear};
+  return {Op::named ? Op::label() : std::string_view{}, Op::rule_source, Op::linear};
 }
 
 template <class First, class...>

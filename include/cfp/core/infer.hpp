@@ -68,6 +68,11 @@ struct explainer {
   }
   constexpr std::string_view axis_name(int a) const { return mesh.axes[a].label.view(); }
 
+  // By its name, or by its rule.
+  constexpr void say_operator(sentence& s) const {
+    if (op.label.empty()) say(s, "'", op.rule, "': ");
+    else say(s, op.label, ": ");
+  }
   constexpr void operand(sentence& s, int i) const {
     say(s, "operand ", static_cast<long>(i), " (");
     const dimensions& d = *operands[i].shape;
@@ -136,7 +141,7 @@ struct explainer {
   constexpr sentence conflict_words() const {
     sentence s;
     const conflict& w = it.flow.why;
-    say(s, op.label, ": ");
+    say_operator(s);
     operand(s, w.operand);
     switch (w.kind) {
       case conflict::disagree: {
@@ -189,7 +194,7 @@ struct explainer {
   constexpr sentence binding_words() const {
     sentence s;
     const binding_problem& w = it.bound.problem;
-    say(s, op.label, ": ");
+    say_operator(s);
     switch (w.kind) {
       case binding_problem::unreadable: say(s, w.what, ", column ", w.given, " of \"", op.rule, "\""); break;
       case binding_problem::operand_count:
@@ -229,9 +234,12 @@ constexpr sentence words(const inference& it, const operator_view& op, const lis
                          const mesh_shape& mesh, long element_bytes = 4) {
   const detail::explainer e{op, it, operands, mesh, element_bytes};
   sentence s;
-  if (!it.same_mesh) say(s, op.label, ": operands are partitioned over different meshes");
-  else if (it.bound.problem) return e.binding_words();
-  else if (it.flow.why) return e.conflict_words();
+  if (!it.same_mesh) {
+    e.say_operator(s);
+    say(s, "operands are partitioned over different meshes");
+  }
+  if (it.bound.problem) return e.binding_words();
+  if (it.flow.why) return e.conflict_words();
   return s;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/model/graph.hpp>
+#include <cfp/op/math.hpp>
 #include <cfp/op/op.hpp>
 
 #include <initializer_list>

@@ -1,6 +1,7 @@
 // The operators transformers need. Shapes are in the rules; formulas in the functors; `...` is any leading dimensions.
 #pragma once
 
+#include <cfp/op/math.hpp>
 #include <cfp/op/op.hpp>
 
 namespace cfp::inline v0_1 {

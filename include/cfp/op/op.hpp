@@ -12,13 +12,15 @@
 #pragma once
 
 #include <cfp/core/check.hpp>
+#include <cfp/core/config.hpp>
 #include <cfp/op/info.hpp>
-#include <cfp/op/math.hpp>
 
-#include <tuple>
 #include <utility>
 
 namespace cfp::inline v0_1 {
+
+template <class T>
+struct dual;  // op/math.hpp, for those whose functors are differentiated
 
 namespace detail {
 
@@ -95,8 +97,9 @@ template <lit Rule, class Derived = void>
 struct op : decltype(detail::traits_of<Rule, Derived>()) {
   using self = std::conditional_t<std::is_void_v<Derived>, op, Derived>;
   static constexpr std::string_view rule_source = Rule.view();
+  static constexpr bool named = !std::is_void_v<Derived>;
   static constexpr std::string_view label() {
-    if constexpr (std::is_void_v<Derived>) return parse(Rule.view()).operands.size() == 2 ? "einsum" : "rearrange";
+    if constexpr (!named) return parse(Rule.view()).operands.size() == 2 ? "einsum" : "rearrange";
     else return detail::type_label<Derived>();
   }
 
@@ -105,8 +108,8 @@ struct op : decltype(detail::traits_of<Rule, Derived>()) {
   constexpr auto operator()(const X& x, const More&... more) const;
 };
 
-/// The operator dz * d(Op)/d(operand I): operands are dz, then those of Op.
-template <class Op, int I>
+/// The operator dz * d(Op)/d(operand Operand): operands are dz, then those of Op.
+template <class Op, int Operand>
 struct slope {
   static constexpr std::string_view rule_source{};
   static constexpr op_body body = op_body::map;
@@ -125,7 +128,7 @@ struct slope {
  private:
   template <class T, std::size_t K, class X>
   CFP_HOST_DEVICE static auto lift(X x) {
-    if constexpr (std::is_same_v<X, T>) return dual<T>{x, K == I ? T(1) : T(0)};
+    if constexpr (std::is_same_v<X, T>) return dual<T>{x, K == Operand ? T(1) : T(0)};
     else return x;  // indices and coordinates stay what they are
   }
   template <class T, std::size_t... K, class... X>
@@ -161,8 +164,8 @@ constexpr op_info make_info() {
     out.gradient_steps = static_cast<int>(Op::gradient.size());
   } else if constexpr (Op::body == op_body::map && !Op::unit && !Op::statistic && !Op::derived) {
     constexpr int n = bare_rule<Op>.operands.size();
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((out.slopes[I] = static_cast<int>(I) == Op::index_operand ? nullptr : &info<slope<Op, static_cast<int>(I)>>), ...);
+    [&]<std::size_t... Operand>(std::index_sequence<Operand...>) {
+      ((out.slopes[Operand] = static_cast<int>(Operand) == Op::index_operand ? nullptr : &info<slope<Op, static_cast<int>(Operand)>>), ...);
     }(std::make_index_sequence<static_cast<std::size_t>(n)>{});
   }
   return out;

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# docs.sh PAGE FOLDER COMPILER [FLAGS...]: compiles the programs of a page and holds its error texts against the compiler.
+# Before a fenced block stands what it is:
+#   <!-- program NAME -->            starts a program         <!-- program NAME continues -->   goes on with it
+#   <!-- mistake in NAME -->         added to the program so far, must not compile
+#   <!-- what the compiler says -->  every line of the block is in what g++ said of the last mistake
+set -uo pipefail
+page=$1 folder=$2
+shift 2
+mkdir -p "$folder" && rm -f "$folder"/*
+awk -v folder="$folder" '
+  /^<!-- program [a-z_]+ -->$/            { kind = "program"; name = $3; next }
+  /^<!-- program [a-z_]+ continues -->$/  { kind = "program"; name = $3; next }
+  /^<!-- mistake in [a-z_]+ -->$/         { kind = "mistake"; name = $4; next }
+  /^<!-- what the compiler says -->$/     { kind = "said"; next }
+  /^```/ && !inside { inside = 1; if (kind == "mistake") { ++mistakes; file = folder "/" sprintf("%02d", mistakes) "_mistake.cpp"
+                        while ((getline line < (folder "/" name ".cpp")) > 0) print line > file; close(folder "/" name ".cpp") } next }
+  /^```/ { inside = 0; if (kind == "mistake") close(file); if (kind == "program") close(folder "/" name ".cpp"); kind = ""; next }
+  inside && kind == "program" { print >> (folder "/" name ".cpp") }
+  inside && kind == "mistake" { print > file }
+  inside && kind == "said"    { print > (folder "/" sprintf("%02d", mistakes) "_said.txt") }
+' "$page"
+failed=0 programs=0
+for program in "$folder"/*.cpp; do
+  [ -e "$program" ] || continue
+  programs=$((programs + 1))
+  echo 'int main() {}' >> "$program"
+  said=$("$@" "$program" 2>&1)
+  status=$?
+  case $program in
+    *_mistake.cpp)
+      [ $status -ne 0 ] || { echo "$program compiles, and must not"; failed=1; }
+      expected=${program%_mistake.cpp}_said.txt
+      "$1" --version | grep -q "Free Software" || continue  # the texts are those of g++
+      [ -e "$expected" ] || continue
+      said=${said//\\\'/\'} said=${said//\\\"/\"}
+      while IFS= read -r line; do
+        line=${line#"${line%%[![:space:]]*}"}
+        case $line in ...|"") continue ;; esac
+        grep -qF -- "$line" <<< "$said" || { printf '%s: the compiler does not say\n  %s\nbut\n%s\n' "$page" "$line" "$said" | cut -c1-500 | head -20; failed=1; }
+      done < "$expected" ;;
+    *)
+      [ $status -eq 0 ] || { printf '%s does not compile:\n%s\n' "$program" "$said" | cut -c1-500 | head -30; failed=1; } ;;
+  esac
+done
+[ $programs -gt 0 ] || { echo "$page has no program"; failed=1; }
+exit $failed
