@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/packages.sh
+packages+=(clang)  # the second compiler of the compile-time tests
 install_packages
 
 configure() {  # configure FOLDER OPTIONS...

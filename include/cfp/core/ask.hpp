@@ -72,7 +72,7 @@ constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_v
   verdict out;
   factor_sizes sizes;
   sizes.count = r.factors.size();
-  list<partition, max_operands> held;
+  list<const partition*, max_operands> held;
   for (int i = 0; i < operands.size(); ++i) {
     const dimensions& d = *operands[i].shape;
     for (int k = 0; k < d.rank(); ++k) {
@@ -80,9 +80,10 @@ constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_v
       if (have != 0 && d.sizes[k] != 0 && have != d.sizes[k]) out = {binding_problem::sizes, conflict::nothing, i, d.sizes[k], have, true};
       if (have == 0) have = d.sizes[k];
     }
-    held.push(*operands[i].held);
+    held.push(operands[i].held);
   }
-  if (out.binding == binding_problem::nothing) out.clash = propagate(r, lin, held, mesh).why.kind;
+  assignment unused;
+  if (out.binding == binding_problem::nothing) out.clash = settle(r, lin, held, mesh, unused).kind;
   return out;
 }
 

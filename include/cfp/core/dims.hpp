@@ -19,7 +19,7 @@ struct dimensions {
   constexpr int written() const { return group.empty() ? 0 : group.back() + 1; }
   constexpr int find(std::string_view label) const {
     for (int i = 0; i < parts.size(); ++i)
-      if (parts[i] == label) return i;
+      if (same(parts[i], label)) return i;
     return -1;
   }
   /// How many parts a written dimension has, and the first of them.

@@ -76,7 +76,12 @@ constexpr sentence words(const sharding_problem& w, const dimensions& d, const p
 template <int Capacity = 255, class Names>
 constexpr text<Capacity> describe(const partition& p, const Names& dims, const mesh_shape& m) {
   text<Capacity> out;
-  const auto item = [&](std::string_view what, int a) { say(out, out.empty() ? "" : " ", what, ":", m.axes[a].label.view()); };
+  const auto item = [&](std::string_view what, int a) {
+    if (!out.empty()) out.push(' ');
+    out += what;
+    out.push(':');
+    out += m.axes[a].label.view();
+  };
   for (int d = 0; d < p.rank(); ++d)
     for (signed char a : p.dims[d]) item(std::string_view(dims[d]), a);
   for (int a = 0; a < m.rank(); ++a)

@@ -103,48 +103,55 @@ struct propagation {
   constexpr bool communication_free() const { return why.kind == conflict::nothing; }
 };
 
-/// What follows from the partitions of all operands: the results' partitions, or the conflict.
-constexpr propagation propagate(const rule& r, linearity lin, const list<partition, max_operands>& operands,
-                                const mesh_shape& mesh) {
-  propagation out;
-  for (int axis = 0; axis < mesh.rank() && !out.why; ++axis) {
+/// What each axis splits, from the partitions of all operands, or why they do not fit together.
+constexpr conflict settle(const rule& r, linearity lin, const list<const partition*, max_operands>& operands,
+                          const mesh_shape& mesh, assignment& assigned) {
+  bool several = false;  // axes on one dimension somewhere
+  for (int axis = 0; axis < mesh.rank(); ++axis) {
     int split_factor = -1, by = -1, partials = 0, partial_by = -1;
     for (int i = 0; i < operands.size(); ++i) {
-      const placement p = operands[i].on(axis);
+      const placement p = operands[i]->on(axis);
       if (p.kind == placement::partial) {
         ++partials;
         partial_by = i;
-        if (p.combine != reduction::sum) out.why = {conflict::partial_operand, axis, -1, i, -1};
+        if (p.combine != reduction::sum) return {conflict::partial_operand, axis, -1, i, -1};
       }
       if (p.kind != placement::split) continue;
+      several = several || operands[i]->dims[p.dim].size() > 1;
       const int f = r.operands[i].factors[p.dim];
-      if (split_factor >= 0 && split_factor != f) out.why = {conflict::disagree, axis, f, i, by};
+      if (split_factor >= 0 && split_factor != f) return {conflict::disagree, axis, f, i, by};
       split_factor = f;
       by = i;
     }
     if (partials > 0) {
       const bool passes = split_factor < 0 && ((lin == linearity::all && partials == operands.size()) ||
                                                (lin == linearity::each && partials == 1));
-      if (!passes) out.why = {conflict::partial_operand, axis, -1, partial_by, -1};
-      out.assigned.factor[axis] = assignment::partial;
+      if (!passes) return {conflict::partial_operand, axis, -1, partial_by, -1};
+      assigned.factor[axis] = assignment::partial;
       continue;
     }
     if (split_factor < 0) continue;
     const factor& f = r.factors[split_factor];
     if (r.stays_together(split_factor))
-      out.why = {f.whole ? conflict::whole_split : f.scan ? conflict::carry : conflict::halo, axis, split_factor, by, -1};
+      return {f.whole ? conflict::whole_split : f.scan ? conflict::carry : conflict::halo, axis, split_factor, by, -1};
     for (int i = 0; i < operands.size(); ++i)
-      if (r.operands[i].dim_of(split_factor) >= 0 && operands[i].on(axis).kind != placement::split)
-        out.why = {conflict::disagree, axis, split_factor, by, i};
-    out.assigned.factor[axis] = static_cast<signed char>(split_factor);
+      if (r.operands[i].dim_of(split_factor) >= 0 && operands[i]->on(axis).kind != placement::split)
+        return {conflict::disagree, axis, split_factor, by, i};
+    assigned.factor[axis] = static_cast<signed char>(split_factor);
   }
+  for (int i = 0; several && i < operands.size(); ++i)
+    if (!(operands[i]->dims == operand_partition(r, i, assigned).dims)) return {conflict::not_major, 0, -1, i, -1};
+  return {};
+}
+
+/// What follows from the partitions of all operands: the results' partitions, or the conflict.
+constexpr propagation propagate(const rule& r, linearity lin, const list<partition, max_operands>& operands,
+                                const mesh_shape& mesh) {
+  propagation out;
+  list<const partition*, max_operands> held;
+  for (const partition& p : operands) held.push(&p);
+  out.why = settle(r, lin, held, mesh, out.assigned);
   if (out.why) return out;
-  for (int i = 0; i < operands.size(); ++i) {
-    bool same = true;
-    for (int d = 0; d < operands[i].rank(); ++d)
-      same = same && operands[i].dims[d] == operand_partition(r, i, out.assigned).dims[d];
-    if (!same) out.why = {conflict::not_major, 0, -1, i, -1};
-  }
   for (int i = 0; i < r.results.size(); ++i) out.results.push(result_partition(r, i, out.assigned));
   return out;
 }

@@ -21,6 +21,8 @@ struct placement_text {
   reduction combine = reduction::sum;
 };
 
+inline constexpr int max_placements = max_axes + 1;  // one more than can be right
+
 struct partition_read {
   partition value{};
   sharding_problem problem{};
@@ -67,17 +69,24 @@ struct partition_reader {
 // Reads what `describe` wrote.
 constexpr partition read_placement(std::string_view source, const dimensions& d, const mesh_shape& m) {
   partition p = partition::replicated(d.rank());
-  if (source == "replicated") return p;
-  while (!source.empty()) {
-    const std::string_view item = source.substr(0, source.find(' '));
-    source.remove_prefix(item.size() == source.size() ? item.size() : item.size() + 1);
-    const std::size_t colon = item.find(':');
-    if (colon == std::string_view::npos) throw "cfp: a placement is written dimension:axis";
-    const std::string_view what = item.substr(0, colon);
-    const int a = m.find(item.substr(colon + 1)), dim = d.find(what);
+  const char* const c = source.data();
+  const std::size_t end = source.size();
+  for (std::size_t at = 0; at < end;) {
+    std::size_t colon = at, stop = 0;
+    while (colon < end && c[colon] != ':' && c[colon] != ' ') ++colon;
+    for (stop = colon; stop < end && c[stop] != ' ';) ++stop;
+    const std::string_view what(c + at, colon - at);
+    at = stop + 1;
+    if (colon == stop) {  // no axis: "replicated"
+      if (!same(what, "replicated") || end != what.size()) throw "cfp: a placement is written dimension:axis";
+      continue;
+    }
+    const int a = m.find({c + colon + 1, stop - colon - 1}), dim = d.find(what);
     if (a < 0) throw "cfp: a placement names an axis the mesh does not have";
     if (dim >= 0) p.split(dim, a);
-    else if (what.starts_with("partial")) p.partial[a] = {true, what == "partial" ? reduction::sum : what == "partial_max" ? reduction::max : reduction::min};
+    else if (same(what, "partial")) p.partial[a] = {true, reduction::sum};
+    else if (same(what, "partial_max")) p.partial[a] = {true, reduction::max};
+    else if (same(what, "partial_min")) p.partial[a] = {true, reduction::min};
     else throw "cfp: a placement names a dimension the tensor does not have";
   }
   return p;
@@ -100,7 +109,7 @@ struct partial {
 
 namespace detail {
 
-constexpr partition_read read_partition(const list<placement_text, 2 * max_dims>& written, const dimensions& d, const mesh_shape& m) {
+constexpr partition_read read_partition(const list<placement_text, max_placements>& written, const dimensions& d, const mesh_shape& m) {
   partition_reader r{d, m, {partition::replicated(d.rank()), {}}};
   for (const placement_text& w : written) r.read(w);
   if (r.out.problem) return r.out;
@@ -167,6 +176,7 @@ struct partition_question {
 template <class Dims, class Mesh, class... P>
 struct canonical {
   using question = partition_question<Dims, Mesh, P...>;
+  static_assert(sizeof...(P) <= max_placements, "a partition names at most as many splits as a mesh has axes");
   static_assert(require_dims<Dims>());
   static_assert(require_partition<question>());
   static constexpr text<255> placement = describe(question::read.value, Dims::value.parts, Mesh::shape);

@@ -5,6 +5,15 @@
 
 namespace cfp::inline v0_1 {
 
+/// Equality, cheap in constant expressions.
+constexpr bool same(const char* a, std::size_t a_count, const char* b, std::size_t b_count) {
+  if (a_count != b_count) return false;
+  for (std::size_t i = 0; i < a_count; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+constexpr bool same(std::string_view a, std::string_view b) { return same(a.data(), a.size(), b.data(), b.size()); }
+
 /// Up to `Capacity` characters, comparable, usable as a template argument.
 template <int Capacity>
 struct text {
@@ -24,15 +33,22 @@ struct text {
     characters[count++] = c;
   }
   constexpr text& operator+=(std::string_view more) {
-    for (char c : more) push(c);
+    const int n = static_cast<int>(more.size());
+    if (count + n > Capacity) throw "cfp: a name is too long";
+    for (int i = 0; i < n; ++i) characters[count + i] = more.data()[i];
+    count += n;
     return *this;
   }
   constexpr std::string_view view() const { return {characters, static_cast<std::size_t>(count)}; }
   constexpr operator std::string_view() const { return view(); }
   constexpr bool empty() const { return count == 0; }
 
-  friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
-  friend constexpr bool operator==(const text& a, std::string_view b) { return a.view() == b; }
+  friend constexpr bool operator==(const text& a, const text& b) {
+    return same(a.characters, static_cast<std::size_t>(a.count), b.characters, static_cast<std::size_t>(b.count));
+  }
+  friend constexpr bool operator==(const text& a, std::string_view b) {
+    return same(a.characters, static_cast<std::size_t>(a.count), b.data(), b.size());
+  }
   friend constexpr bool operator==(const text& a, const char* b) { return a.view() == b; }
 };
 

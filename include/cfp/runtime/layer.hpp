@@ -20,7 +20,7 @@ namespace cfp::inline v0_1 {
 template <lit Tensor, class... P>
 struct given {
   static constexpr std::string_view tensor = Tensor.view();
-  static constexpr list<detail::placement_text, 2 * max_dims> value{{P::value...}, sizeof...(P)};
+  static constexpr list<detail::placement_text, detail::max_placements> value{{P::value...}, sizeof...(P)};
 };
 
 /// One collective of a lowered layer, and the tensor it moves.
@@ -105,7 +105,7 @@ struct layer_planner {
   std::vector<given_partition> given{};
   layer_report out{};
 
-  constexpr void give(std::string_view tensor, const list<placement_text, 2 * max_dims>& written) {
+  constexpr void give(std::string_view tensor, const list<placement_text, max_placements>& written) {
     if (out.problem != layer_report::nothing) return;
     const int v = g.find(tensor);
     if (v < 0) {
