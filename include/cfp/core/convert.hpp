@@ -105,6 +105,13 @@ constexpr conversion convert(const partition& from, const partition& to, const e
   out.possible = true;
   if (from == to) return out;
   const long bytes = elements(shape) * element_bytes;
+  // One step that leads there is never dearer than several.
+  detail::each_step(from, mesh, [&](const conversion_step& s) {
+    if (!out.steps.empty() || !(after(from, s) == to) || !divides(to, shape, mesh)) return;
+    out.steps.push(s);
+    out.bytes = bytes_sent(s, from, bytes, mesh);
+  });
+  if (!out.steps.empty()) return out;
   int room = 64;  // by hand: the core includes no containers
   state* states = new state[static_cast<unsigned>(room)];
   int count = 1, goal = -1;
