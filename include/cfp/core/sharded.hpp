@@ -167,20 +167,39 @@ consteval bool require_partition() {
   return true;
 }
 
+// Only the text is kept, constants cost the compiler memory; what is wrong is found again where something is.
+struct canonical_placement {
+  text<127> placement;
+  bool fits = true;
+};
+constexpr canonical_placement place(const list<placement_text, max_placements>& written, const dimensions& d, const mesh_shape& m) {
+  const partition_read r = read_partition(written, d, m);
+  canonical_placement out;
+  out.fits = d.readable && !r.problem;
+  if (out.fits) out.placement = describe<127>(r.value, d.parts, m);
+  return out;
+}
+
 template <class Dims, class Mesh, class... P>
 struct partition_question {
   static constexpr partition_read read = read_partition({{P::value...}, sizeof...(P)}, Dims::value, Mesh::shape);
   static constexpr sentence why = words(read.problem, Dims::value, read.value, Mesh::shape);
 };
 
+template <bool Fits, class Dims, class Question>
+struct require_canonical {};
+template <class Dims, class Question>
+struct require_canonical<false, Dims, Question> {
+  static_assert(require_dims<Dims>());
+  static_assert(!Dims::value.readable || require_partition<Question>());
+};
+
 template <class Dims, class Mesh, class... P>
 struct canonical {
-  using question = partition_question<Dims, Mesh, P...>;
   static_assert(sizeof...(P) <= max_placements, "a partition names at most as many splits as a mesh has axes");
-  static_assert(require_dims<Dims>());
-  static_assert(require_partition<question>());
-  static constexpr text<255> placement = describe(question::read.value, Dims::value.parts, Mesh::shape);
-  using type = partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<placement.count>(placement)>;
+  static constexpr canonical_placement placed = place({{P::value...}, sizeof...(P)}, Dims::value, Mesh::shape);
+  static_assert(sizeof(require_canonical<placed.fits, Dims, partition_question<Dims, Mesh, P...>>) > 0);
+  using type = partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<placed.placement.count>(placed.placement)>;
 };
 
 }  // namespace detail

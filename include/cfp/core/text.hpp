@@ -97,7 +97,8 @@ struct lit {
 template <int Count, int Capacity>
 constexpr lit<static_cast<unsigned>(Count) + 1> shorten(const text<Capacity>& from) {
   lit<static_cast<unsigned>(Count) + 1> out;
-  for (int i = 0; i < Count; ++i) out.characters[i] = from.characters[i];
+  const char* const c = from.characters;
+  for (int i = 0; i < Count; ++i) out.characters[i] = c[i];
   return out;
 }
 }  // namespace cfp
