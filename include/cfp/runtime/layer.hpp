@@ -33,7 +33,7 @@ struct scheduled_collective {
 
 /// The collectives of one pass, in the order they run.
 struct schedule {
-  list<scheduled_collective, 32> collectives;
+  list<scheduled_collective, 64> collectives;
   long bytes = 0;
 
   constexpr int count(collective_kind kind) const {
@@ -153,19 +153,15 @@ struct layer_planner {
       if (g[v].role == value_role::gradient && g[g[v].of].producer < 0 && is_total(v)) wanted.push_back({v, held(g[v].of), g.size()});
     }
     const program p = lower(g, mesh, c.plan, all, element_bytes, false, wanted);
-    int op = 0;
     for (std::size_t i = 0; i < p.code.size(); ++i) {
-      if (p.code[i].kind == instruction::compute) {
-        op = p.code[i].op + 1;
-        continue;
-      }
+      if (p.code[i].kind == instruction::compute) continue;
       const conversion_step& s = p.code[i].step;
       if (!s.communicates()) continue;
       const buffer& from = p[p.code[i].in[0]];
       const value& v = g[from.value];
       const bool of_weight = v.role == value_role::gradient && g[v.of].role == value_role::weight;
-      // A conversion belongs to what it is made for: the next operation, or a delivery at the end of a pass.
-      const bool is_forward = v.role != value_role::gradient && op <= forward_operations && next_op(p, i) <= forward_operations;
+      // A conversion belongs to the operation it is made for; the result is delivered before anything goes backward.
+      const bool is_forward = v.role != value_role::gradient && (next_operation(p, i) < forward_operations || from.value == result);
       schedule& to = of_weight ? out.gradients : is_forward ? out.forward : out.backward;
       const long bytes = bytes_sent(s, from.held, elements(v.shape) * element_bytes, mesh);
       to.collectives.push({s.collective(), mesh.axes[s.axis].label, v.label, bytes});
@@ -173,10 +169,10 @@ struct layer_planner {
     }
   }
 
-  constexpr int next_op(const program& p, std::size_t i) const {
+  constexpr int next_operation(const program& p, std::size_t i) const {
     for (; i < p.code.size(); ++i)
       if (p.code[i].kind == instruction::compute) return p.code[i].op;
-    return 0;
+    return g.size();
   }
 
   // The sum of all contributions is the last gradient of its tensor.
