@@ -107,7 +107,7 @@ std::string header_space(const std::string& file) {
   std::string stem = file.substr(file.find_last_of('/') + 1);
   stem = stem.substr(0, stem.find('.'));
   for (char& c : stem)
-    if (!cfp::detail::is_name_character(c)) c = '_';
+    if (!cfp::is_name_character(c)) c = '_';
   return stem.empty() || (stem[0] >= '0' && stem[0] <= '9') ? "plan_" + stem : stem;
 }
 

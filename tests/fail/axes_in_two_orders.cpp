@@ -1,6 +1,6 @@
 // Must not compile: two operands split a factor over the same axes in two orders.
-// expected-error {{in different orders}}
-// expected-words {{split by axes in another order}}
+// expected-error {{in the order of the mesh, or no operator knows them}}
+// expected-words {{split by axes in another order than the mesh has them}}
 #include <cfp/core.hpp>
 #include <cfp/op/catalogue.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;

@@ -102,10 +102,22 @@ static_assert(expert_parallel::forward.bytes == 2 * 3 * (8 * 4 * 16 * 64 * 4) / 
 using replicated_experts = layer<experts, devices, given<"x", split<"group", "data">>, given<"y", split<"group", "data">>>;
 static_assert(replicated_experts::forward.size() == 0 && replicated_experts::gradients.count(all_reduce) == 2);
 
+// The gradient of a result comes as the result is given: what converts it goes backward, not forward.
+constexpr tensor alone(model& net) { return net.called("y", gelu(net.activation("x", {batch, seq, width}))); }
+using turned = layer<alone, grid, given<"x", split<"batch", "data">>, given<"y", split<"seq", "data">>>;
+static_assert(turned::forward.size() == 1 && turned::forward.count(all_to_all) == 1);
+static_assert(turned::backward.size() == 1 && turned::backward.count(all_to_all) == 1);
+// What begins as parts of a sum has a complete gradient.
+static_assert(layer<mlp, devices, given<"x", partial<"data">>, given<"up.weight", split<"hidden", "data">>>::backward.size() == 1);
+
+// What cannot be given is refused in words.
+static_assert(why_not<mlp, grid, given<"x", split<"batch", "data">>, given<"x", split<"seq", "data">>> == "x: is given twice");
+static_assert(why_not<mlp, grid, given<"up.weight", partial<"data">>> == "up.weight: weights and indices are not sums; they cannot be given as parts of one");
+
 // Contradictions are told with both sources.
 static_assert(why_not<mlp, grid, given<"x", split<"batch", "model">>, given<"up.weight", split<"hidden", "model">>> ==
-              "up.linear (linear): axis 'model' is to split 'batch' as given for x, and 'hidden' as given for up.weight; give a "
-              "partition for a tensor between them, where it is to be converted");
+              "up.linear (linear): axis 'model' is to split 'batch' as given for x, and 'hidden' as given for up.weight; give one "
+              "of them otherwise, or read it through a copy that is given as the operator is to find it");
 
 }  // namespace
 

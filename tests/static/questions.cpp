@@ -104,7 +104,9 @@ using qkv = result_t<linear, x, sharded<dims<"width", "(three heads d)">, grid, 
 static_assert(std::is_same_v<qkv, sharded<dims<"batch", "seq", "(three heads d)">, grid, split<"batch", "data">, split<"heads", "model">>>);
 using q = result_t<split_qkv, qkv>;
 static_assert(std::is_same_v<q, sharded<dims<"batch", "heads", "seq", "d">, grid, split<"batch", "data">, split<"heads", "model">>>);
-using s = result_t<scores, q, q>;
+using k = result_at_t<split_qkv, 1, qkv>;
+static_assert(std::is_same_v<q, k>);
+using s = result_t<scores, q, k>;
 static_assert(s::held.on(1).kind == placement::split && s::dims_type::value.parts[1] == "heads");
 using merged = result_t<merge_heads, result_t<weighted_sum, s, q>>;
 static_assert(std::is_same_v<merged, sharded<dims<"batch", "seq", "(heads d)">, grid, split<"batch", "data">, split<"heads", "model">>>);
@@ -140,6 +142,24 @@ static_assert(strategies<convolution>[2].kind == factor_kind::halo && strategies
 constexpr struct running_sum_t : op<"b s -> b s; scan s", running_sum_t> {} running_sum;
 static_assert(!communication_free<running_sum, sharded<dims<"b", "s">, grid, split<"s", "model">>>);
 static_assert(strategies<running_sum>[1].kind == factor_kind::scan);
+
+// A window of one reaches nobody.
+static_assert(communication_free<convolution, sharded<image, grid, split<"height", "model">>, sharded<dims<"out", "channels", "kh=1", "kw=1">, grid>>);
+
+// Parts of a maximum are no parts of a sum, and a maximum of a sum is no sum of maxima.
+constexpr struct greatest_t : op<"a b -> a; max b", greatest_t> { static constexpr linearity linear = linearity::all; } greatest;
+using summand = sharded<dims<"a", "b">, grid, partial<"model">>;
+static_assert(!communication_free<greatest, summand>);
+static_assert(!communication_free<add, row_max, row_max>);
+static_assert(why<gelu, row_max> == "gelu: operand 0 (batch) holds parts of a maximum or minimum over 'model', which must be completed first; mend: "
+                                    "all_reduce operand 0 over 'model'" || why<gelu, row_max>.find("maximum or minimum") != std::string_view::npos);
+
+// Mends start from the whole partition: adding zeros is cheapest here, and 'in' must not be split sixteen ways there.
+using full_row = sharded<dims<"w=8">, grid>;
+static_assert(why<add, sharded<dims<"w=8">, grid, partial<"model">>, full_row>.find("mend: mask operand 1 over 'model', which sends nothing") != std::string_view::npos);
+using square = mesh<cfp::axis<"data", 4>, cfp::axis<"model", 4>>;
+static_assert(why<product, sharded<dims<"b=8", "in=8">, square, split<"in", "data">, split<"b", "model">>,
+                  sharded<dims<"in=8", "out=8">, square, split<"in", "data">, split<"out", "model">>>.find("to 'in'") == std::string_view::npos);
 
 // A user's operator is one line (and a functor to run it).
 constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {} swiglu;

@@ -3,7 +3,7 @@
 //
 //   communication_free<Op, T...>   bool: no device needs what another one holds
 //   result_t<Op, T...>             the result's type; does not compile where communication would be owed, and says why
-//   results_t<Op, T...>            all results, as `tensors<...>`
+//   result_at_t<Op, I, T...>       the same of an operator with several results
 //   why<Op, T...>                  the sentence, empty where nothing is wrong
 //   owed<From, To>                 the conversion between two partitions of one tensor: steps, and bytes per device
 //   complete_t<T>                  T with its partial sums completed; owed<T, complete_t<T>> is what that takes
@@ -17,10 +17,6 @@
 #include <utility>
 
 namespace cfp::inline v0_1 {
-
-/// Types in order.
-template <class... T>
-struct tensors {};
 
 namespace detail {
 
@@ -65,6 +61,8 @@ constexpr bool plain(const rule& r, const list<operand_view, max_operands>& oper
     if (v.shape->written() != v.shape->rank()) return false;
   for (const pattern& p : r.operands)
     if (!p.group.empty() && p.group.back() + 1 != p.group.size()) return false;
+  for (const factor& f : r.factors)
+    if (f.window >= 0) return false;
   return true;
 }
 
@@ -186,7 +184,11 @@ inline constexpr bool communication_free = detail::question<std::remove_cvref_t<
 template <auto Op, class... T>
 inline constexpr std::string_view why = detail::refusal<std::remove_cvref_t<decltype(Op)>, T...>::text.view();
 
-/// The type of the result (of an operator with one).
+/// The type of result number `Index` of an operator with several.
+template <auto Op, int Index, class... T>
+using result_at_t = typename detail::checked_result<std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
+
+/// The type of the result (the first, of an operator with several).
 template <auto Op, class... T>
 using result_t = typename detail::checked_result<std::remove_cvref_t<decltype(Op)>, 0, T...>::type;
 

@@ -74,7 +74,7 @@ struct size_divides {
 template <int Column, lit Sentence>
 struct rule_can_be_read {
   static consteval bool require() {
-    static_assert(Column == 0, CFP_SAY("a rule reads like \"batch in, in out -> batch out; max out\"; the column is where "
+    static_assert(Column == 0, CFP_SAY("a rule reads like \"batch in, in out -> batch out; whole out\"; the column is where "
                                        "reading stopped", Sentence));
     return true;
   }
@@ -163,7 +163,7 @@ struct partial_sum_is_completed_first {
 template <bool Holds, lit Sentence>
 struct axes_split_in_one_order {
   static consteval bool require() {
-    static_assert(Holds, CFP_SAY("two operands split a common factor over the same axes in different orders", Sentence));
+    static_assert(Holds, CFP_SAY("axes that split one dimension are written in the order of the mesh, or no operator knows them", Sentence));
     return true;
   }
 };

@@ -40,10 +40,6 @@ struct dimensions {
 
 namespace detail {
 
-constexpr bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
-}
-
 // "batch", "batch=32", "(three=3 heads=12 d=64)": appends the parts to `out`.
 constexpr text_error read_dimension(std::string_view source, int dim, dimensions& out) {
   const int end = static_cast<int>(source.size());
@@ -59,13 +55,16 @@ constexpr text_error read_dimension(std::string_view source, int dim, dimensions
     if (at - from > name::capacity) return {"a name has at most 23 characters", from + 1};
     if (out.parts.size() == max_dims) return {"a tensor has at most 8 dimensions", from + 1};
     const int count = at - from;
+    const std::string_view word(c + from, static_cast<std::size_t>(count));
+    if (same(word, "partial") || same(word, "partial_max") || same(word, "partial_min") || same(word, "replicated"))
+      return {"'partial', 'partial_max', 'partial_min' and 'replicated' are words of partitions, no names", from + 1};
     long size = 0;
     if (at < end && c[at] == '=') {
       const int digits = ++at;
       while (at < end && c[at] >= '0' && c[at] <= '9') size = size * 10 + (c[at++] - '0');
       if (at == digits || size == 0 || at - digits > 15) return {"expected a size of at least 1 after '='", at + 1};
     }
-    out.push({c + from, static_cast<std::size_t>(count)}, size, dim);
+    out.push(word, size, dim);
     while (compound && at < end && c[at] == ' ') ++at;
   } while (compound && at < end && c[at] != ')');
   if (compound && at == end) return {"expected ')'", at + 1};

@@ -31,6 +31,8 @@ constexpr inference infer(const operator_view& op, const rule_outline& o, const 
   if (out.bound.problem) return out;
   out.bound = bind(r, operands);
   if (out.bound.problem) return out;
+  for (factor& f : out.bound.r.factors)
+    if (f.window >= 0 && out.bound.sizes[f.window] == 1) f.window = -1;  // reaches nobody
   out.flow = propagate(out.bound.r, op.linear, out.bound.operands, mesh);
   if (out.flow.why) return out;
   for (int f = 0; f < out.bound.r.factors.size(); ++f) {
@@ -80,31 +82,48 @@ struct explainer {
     say(s, ")");
   }
 
+  // An operand's partition with one axis doing what the assignment of a factor to it asks; axes stand in mesh order.
+  constexpr partition changed(int i, int axis, int f) const {
+    partition p = it.bound.operands[i];
+    partition out = p;
+    for (int d = 0; d < p.rank(); ++d) {
+      out.dims[d] = {};
+      for (signed char a : p.dims[d])
+        if (a != axis) out.dims[d].push(a);
+    }
+    out.partial[axis] = {};
+    const int d = f >= 0 ? it.bound.r.operands[i].dim_of(f) : -1;
+    if (d >= 0) {
+      int at = 0;
+      while (at < out.dims[d].size() && out.dims[d][at] < axis) ++at;
+      out.dims[d].insert(at, static_cast<signed char>(axis));
+    }
+    if (f == assignment::partial) out.partial[axis] = {true, reduction::sum};
+    return out;
+  }
+
   // The cheapest change along one axis that lets the operator run; other axes stay as they are.
   constexpr mend cheapest(int axis) const {
     mend best;
     const rule& r = it.bound.r;
-    for (int f = -1; f < r.factors.size(); ++f) {
-      if (f >= 0 && (r.stays_together(f) || it.bound.sizes[f] % mesh.size(axis) != 0)) continue;
-      assignment a;
-      a.factor[axis] = static_cast<signed char>(f);
+    for (int f = assignment::partial; f < r.factors.size(); ++f) {
+      if (f >= 0 && r.stays_together(f)) continue;
+      if (f == assignment::partial && (op.linear != linearity::all || r.combine != reduction::sum)) continue;
       mend m;
-      m.found = true;
-      bool sized = true;
-      for (int i = 0; i < operands.size(); ++i) {
-        partition now = partition::replicated(it.bound.operands[i].rank()), need = operand_partition(r, i, a);
-        const placement p = it.bound.operands[i].on(axis);
-        if (p.kind == placement::split) now.split(p.dim, axis);
-        if (p.kind == placement::partial) now.partial[axis] = {true, p.combine};
+      m.found = m.sized = true;
+      for (int i = 0; i < operands.size() && m.found; ++i) {
+        const partition &now = it.bound.operands[i], need = changed(i, axis, f);
         if (now == need) continue;
         extents shape;
         for (int k = 0; k < now.rank(); ++k) {
           const long size = it.bound.sizes[r.operands[i].factors[k]];
-          sized = sized && size > 0;
-          shape.push(size > 0 ? size : 64 * mesh.size(axis));  // to compare by, not to tell
+          m.sized = m.sized && size > 0;
+          shape.push(size > 0 ? size : 64 * mesh.devices());  // to compare by, not to tell
         }
+        m.found = divides(need, shape, mesh);
+        if (!m.found) break;
         const conversion c = convert(now, need, shape, element_bytes, mesh);
-        if (!c.possible) m.found = false;
+        m.found = c.possible;
         for (const conversion_step& s : c.steps) {
           say(m.words, m.words.empty() ? "" : " and ");
           step(m.words, s, i);
@@ -112,8 +131,9 @@ struct explainer {
         m.bytes += c.bytes;
         m.collectives += c.collectives();
       }
-      for (int k = 0; k < r.results.size(); ++k) m.result_partial = m.result_partial || result_partition(r, k, a).partial[axis].owed;
-      m.sized = sized;
+      if (f >= 0)
+        for (const pattern& p : r.results) m.result_partial = m.result_partial || p.dim_of(f) < 0;
+      m.result_partial = m.result_partial || f == assignment::partial;
       if (m.words.empty() || !m.found) continue;
       const bool better = m.bytes != best.bytes ? m.bytes < best.bytes
                           : m.collectives != best.collectives ? m.collectives < best.collectives
@@ -172,11 +192,15 @@ struct explainer {
         say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', which is scanned: a carry from each device to the next is owed");
         break;
       case conflict::partial_operand:
+        if (it.bound.operands[w.operand].on(w.axis).combine != reduction::sum) {
+          say(s, " holds parts of a maximum or minimum over '", axis_name(w.axis), "', which must be completed first");
+          break;
+        }
         say(s, " is a partial sum over '", axis_name(w.axis), "', and the operator ",
-            op.linear == linearity::none ? "is not linear" : op.linear == linearity::all ? "is linear only if all operands are partial alike" : "is linear in one operand at a time");
+            it.bound.r.combine != reduction::sum ? "reduces by maximum or minimum" : op.linear == linearity::none ? "is not linear" : op.linear == linearity::all ? "is linear only if all operands are partial alike" : "is linear in one operand at a time");
         break;
       case conflict::not_major:
-        say(s, " is split by axes in another order than the operands before it");
+        say(s, " is split by axes in another order than the mesh has them; write them in the order of the mesh");
         break;
       default: break;
     }

@@ -58,6 +58,7 @@ struct owing {
     for (long& e : shape)
       if (e == 0) e = From::mesh_type::shape.devices();
     const conversion c = convert(From::held, To::held, shape, ElementBytes, From::mesh_type::shape);
+    if (!c.possible) throw "cfp: no collectives lead from one of these partitions to the other: nothing makes parts of a maximum or minimum";
     return communication_of(c, From::held, shape, From::sized, ElementBytes, From::mesh_type::shape);
   }();
 };

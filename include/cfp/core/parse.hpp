@@ -49,6 +49,7 @@ struct rule_reader {
   int ellipsis = -1;           // how many dimensions "..." stands for, once known
   text_error problem{};        // the first one; after it nothing is left to read
   int result_columns[max_results]{};
+  bool extreme[max_factors]{};
 
   constexpr bool more() const { return at < static_cast<int>(source.size()); }
   constexpr char peek() const { return more() ? source[static_cast<std::size_t>(at)] : '\0'; }
@@ -69,13 +70,10 @@ struct rule_reader {
     at = static_cast<int>(source.size());
   }
 
-  static constexpr bool letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
-  }
   constexpr std::string_view word() {
     blanks();
     const int from = at;
-    while (letter(peek())) ++at;
+    while (is_name_character(peek())) ++at;
     if (at == from) return fail("expected the name of a factor"), std::string_view{};
     if (at - from > name::capacity) return fail("a name has at most 23 characters", from), std::string_view{};
     return source.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(at - from));
@@ -113,8 +111,8 @@ struct rule_reader {
       if (c == ',' || c == ';' || c == '-') break;
       if (c == '(') ++n, inside = true;
       if (c == ')') inside = false;
-      if (letter(c) && !in_word && !inside) ++n;
-      in_word = letter(c);
+      if (is_name_character(c) && !in_word && !inside) ++n;
+      in_word = is_name_character(c);
     }
     return n;
   }
@@ -139,7 +137,7 @@ struct rule_reader {
         if (take(")")) fail("'()' holds no factor", column);
         while (!problem && !take(")")) {
           blanks();
-          if (!letter(peek())) fail("expected the name of a factor or ')'");
+          if (!is_name_character(peek())) fail("expected the name of a factor or ')'");
           else add_word(p, group);
         }
         ++group;
@@ -183,8 +181,13 @@ struct rule_reader {
       if (kind == "scan") out.factors[f].scan = true;
       if (kind == "index" && out.coordinates.size() == 4) return fail("at most 4 factors can be marked index");
       if (kind == "index") out.coordinates.push(static_cast<signed char>(f));
-      if (kind == "max") out.combine = reduction::max;
-      if (kind == "min") out.combine = reduction::min;
+      if (kind == "max" || kind == "min") {
+        const reduction wanted = kind == "max" ? reduction::max : reduction::min;
+        if (!out.is_reduction(f)) return fail("max and min name factors that are reduced over: no result has them", column);
+        if (out.combine != reduction::sum && out.combine != wanted) return fail("one rule reduces by one of sum, max and min", column);
+        out.combine = wanted;
+        extreme[f] = true;
+      }
     }
   }
 
@@ -213,6 +216,8 @@ struct rule_reader {
     while (take(";")) mark();
     blanks();
     if (more()) fail("unexpected text after the rule");
+    for (int f = 0; f < out.factors.size() && !problem && out.combine != reduction::sum; ++f)
+      if (out.is_reduction(f) && !extreme[f]) fail("a rule with max or min must name every factor it reduces over", 0);
     for (int r = 0; r < out.results.size() && !problem; ++r)
       for (signed char f : out.results[r].factors) {
         bool known = out.factors[f].whole || out.factors[f].one_hot;

@@ -24,7 +24,22 @@ struct passes {
   static constexpr std::string_view factor{}, axis = Axis.view();
 };
 template <class... Split>
-struct assigned {};
+struct assigned {
+  template <class Operator>
+  static constexpr void tell(Operator& o) {
+    (o.split(Split::factor, Split::axis), ...);
+  }
+};
+
+/// Tensors of a plan, in order.
+template <class... Held>
+struct tensors {
+  template <class View, int Capacity>
+  static constexpr list<View, Capacity> views() {
+    static_assert(sizeof...(Held) <= Capacity, "an operator has at most eight operands and four results");
+    return {{View{Held::name, &Held::type::mesh_type::shape, &Held::type::dims_type::value, &Held::type::held}...}, sizeof...(Held)};
+  }
+};
 
 /// A weight or an input of a plan: name, dimensions, partition.
 struct planned_tensor {
@@ -35,8 +50,9 @@ namespace detail {
 
 struct planned_view {
   std::string_view name;
-  const dimensions* shape;
-  const partition* held;
+  const mesh_shape* mesh = nullptr;
+  const dimensions* shape = nullptr;
+  const partition* held = nullptr;
 };
 
 struct plan_problem {
@@ -61,6 +77,12 @@ struct planned_operator {
       out.kind = plan_problem::assignment;
       out.why = {};
       say(out.why, label, " is to split '", factor, "' over '", axis, "', which its rule or the mesh does not have");
+      return;
+    }
+    if (a.factor[at] != assignment::none) {
+      out.kind = plan_problem::assignment;
+      out.why = {};
+      say(out.why, label, " is to split two factors over '", axis, "'");
       return;
     }
     a.factor[at] = static_cast<signed char>(f);
@@ -99,6 +121,20 @@ struct planned_operator {
 
   constexpr plan_problem check() {
     if (out.kind != plan_problem::nothing) return out;
+    if (operands.size() != r.operands.size() || results.size() != r.results.size()) {
+      out.kind = plan_problem::sizes;
+      say(out.why, label, ": has ", static_cast<long>(operands.size()), " operands and ", static_cast<long>(results.size()), " results, its rule \"", source,
+          "\" ", static_cast<long>(r.operands.size()), " and ", static_cast<long>(r.results.size()));
+      return out;
+    }
+    const auto one_mesh = [&](const planned_view& v) {
+      if (*v.mesh == mesh || out.kind != plan_problem::nothing) return;
+      out.kind = plan_problem::assignment;
+      say(out.why, label, ": tensor ", v.name, " is planned on another mesh");
+    };
+    for (const planned_view& v : operands) one_mesh(v);
+    for (const planned_view& v : results) one_mesh(v);
+    if (out.kind != plan_problem::nothing) return out;
     for (int i = 0; i < r.factors.size(); ++i) sizes.push(0);
     for (int i = 0; i < operands.size(); ++i) size_of(operands[i], r.operands[i]);
     for (int i = 0; i < results.size(); ++i) size_of(results[i], r.results[i]);
@@ -114,24 +150,23 @@ struct planned_operator {
 
 template <class Held>
 constexpr planned_view planned_view_of() {
-  return {Held::name, &Held::type::dims_type::value, &Held::type::held};
+  return {Held::name, &Held::type::mesh_type::shape, &Held::type::dims_type::value, &Held::type::held};
 }
 
-template <class First, class...>
-constexpr const mesh_shape& mesh_of_plan = First::type::mesh_type::shape;
-
 template <lit Label, lit Rule, linearity Linear, class Assigned, class Operands, class Results>
-struct planned_question;
-template <lit Label, lit Rule, linearity Linear, class... Split, class... Operand, class... Result>
-struct planned_question<Label, Rule, Linear, assigned<Split...>, tensors<Operand...>, tensors<Result...>> {
-  static constexpr plan_problem problem = [] {
-    planned_operator o{Label.view(), Rule.view(), Linear, mesh_of_plan<Result...>, {}, {}};
-    o.r = parse(Rule.view());
-    (o.operands.push(planned_view_of<Operand>()), ...);
-    (o.results.push(planned_view_of<Result>()), ...);
-    (o.split(Split::factor, Split::axis), ...);
+struct planned_question {
+  static constexpr plan_problem ask() {
+    const auto operands = Operands::template views<planned_view, max_operands>();
+    const auto results = Results::template views<planned_view, max_results>();
+    if (results.empty()) return {plan_problem::sizes, "an operator of a plan has a result"};
+    planned_operator o{Label.view(), Rule.view(), Linear, *results[0].mesh, operands, results};
+    const parsed_rule r = read_rule(Rule.view());
+    if (r.problem) return {plan_problem::sizes, "the rule of an operator of the plan cannot be read"};
+    o.r = r.value;
+    Assigned::tell(o);
     return o.check();
-  }();
+  }
+  static constexpr plan_problem problem = ask();
 };
 
 template <class Question>
@@ -155,7 +190,7 @@ struct step_answer {
 constexpr step_answer find_step(const planned_view& from, const planned_view& to, std::string_view step, std::string_view axis,
                                 const mesh_shape& mesh, long element_bytes) {
   step_answer out;
-  if (from.name == to.name && *from.shape == *to.shape)
+  if (from.name == to.name && *from.shape == *to.shape && *from.mesh == *to.mesh)
     each_step(*from.held, mesh, [&](const conversion_step& s) {
       if (out.found || step_names[s.kind] != step || mesh.axes[s.axis].label != axis || !(after(*from.held, s) == *to.held)) return;
       out.found = true;

@@ -61,7 +61,7 @@ constexpr bool admissible(const rule& r, linearity lin, const factor_sizes& size
     const int f = a.factor[axis];
     if (f == assignment::none) continue;
     if (mesh.size(axis) == 1) return false;
-    if (f == assignment::partial && lin != linearity::all) return false;
+    if (f == assignment::partial && (lin != linearity::all || r.combine != reduction::sum)) return false;
     if (f < 0) continue;
     if (r.stays_together(f)) return false;
     long n = 1;
@@ -89,7 +89,7 @@ struct conflict {
       case halo: return "a split dimension is read across its borders: a halo is owed";
       case carry: return "a split dimension is scanned: a carry from rank to rank is owed";
       case partial_operand: return "a partial sum reaches an operator that is not linear in it";
-      case not_major: return "axes split a dimension in different orders";
+      case not_major: return "axes split a dimension in another order than the mesh has them";
       default: return "communication free";
     }
   }
@@ -124,7 +124,7 @@ constexpr conflict settle(const rule& r, linearity lin, const list<const partiti
       by = i;
     }
     if (partials > 0) {
-      const bool passes = split_factor < 0 && ((lin == linearity::all && partials == operands.size()) ||
+      const bool passes = split_factor < 0 && r.combine == reduction::sum && ((lin == linearity::all && partials == operands.size()) ||
                                                (lin == linearity::each && partials == 1));
       if (!passes) return {conflict::partial_operand, axis, -1, partial_by, -1};
       assigned.factor[axis] = assignment::partial;

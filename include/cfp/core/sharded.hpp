@@ -97,13 +97,16 @@ constexpr partition read_placement(std::string_view source, const dimensions& d,
 /// The axes that split a dimension (or a part of a compound one), major first.
 template <lit Dim, lit... Axis>
 struct split {
-  static_assert(sizeof...(Axis) > 0, "split<dimension, axis...> names at least one axis");
+  static_assert(sizeof...(Axis) > 0 && sizeof...(Axis) <= max_axes, "split<dimension, axis...> names one to four axes");
+  static_assert(Dim.size() > 0 && Dim.size() <= name::capacity && ((Axis.size() <= name::capacity) && ...),
+                "names have 1 to 23 characters");
   static constexpr detail::placement_text value{Dim.view(), {{Axis.view()...}, sizeof...(Axis)}, reduction::sum};
 };
 
 /// Every device along the axis holds a part of a sum (or of a maximum, a minimum).
 template <lit Axis, reduction Combine = reduction::sum>
 struct partial {
+  static_assert(Axis.size() <= name::capacity, "names have 1 to 23 characters");
   static constexpr detail::placement_text value{{}, {{Axis.view()}, 1}, Combine};
 };
 

@@ -61,9 +61,7 @@ constexpr rule_text spell(const rule& r) {
   mark("scan", [&](int f) { return r.factors[f].scan; });
   for (int f = 0; f < r.factors.size(); ++f)
     if (r.factors[f].window >= 0) say(out, "; halo ", words[f].view(), " ", words[r.factors[f].window].view());
-  if (r.combine != reduction::sum)  // names what is reduced, though one combination holds for all
-    for (int f = 0, said = 0; f < r.factors.size() && !said; ++f)
-      if (r.is_reduction(f)) say(out, r.combine == reduction::max ? "; max " : "; min ", words[f].view()), said = 1;
+  if (r.combine != reduction::sum) mark(r.combine == reduction::max ? "max" : "min", [&](int f) { return r.is_reduction(f); });
   for (int i = 0; i < r.coordinates.size(); ++i) say(out, i ? " " : "; index ", words[r.coordinates[i]].view());
   return out;
 }

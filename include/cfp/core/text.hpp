@@ -14,6 +14,15 @@ constexpr bool same(const char* a, std::size_t a_count, const char* b, std::size
 }
 constexpr bool same(std::string_view a, std::string_view b) { return same(a.data(), a.size(), b.data(), b.size()); }
 
+constexpr bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+}
+constexpr bool is_name(std::string_view s) {
+  for (char c : s)
+    if (!is_name_character(c)) return false;
+  return !s.empty();
+}
+
 /// Up to `Capacity` characters, comparable, usable as a template argument.
 template <int Capacity>
 struct text {
@@ -71,8 +80,16 @@ constexpr void append(text<Capacity>& to, long number) {
 template <int Capacity, class... Piece>
 constexpr void say(text<Capacity>& to, const Piece&... piece) {
   const auto one = [&](const auto& p) {
-    if constexpr (requires { to += p; }) to += p;
-    else append(to, p);
+    if constexpr (requires { std::string_view(p); }) {
+      std::string_view words(p);
+      if (const auto room = static_cast<std::size_t>(Capacity - to.count); Capacity == sentence::capacity && words.size() > room)
+        words = words.substr(0, room);  // a message may end early
+      to += words;
+    } else {
+      text<23> digits;
+      append(digits, p);
+      if (Capacity != sentence::capacity || digits.count <= Capacity - to.count) to += digits.view();
+    }
   };
   (one(piece), ...);
 }

@@ -135,6 +135,8 @@ struct completer {
       changed = round(axis, true);
     }
     std::vector<mark> partial(g.values.size());
+    for (const given_partition& p : given)
+      if (g[p.value].producer < 0) partial[static_cast<std::size_t>(p.value)].set = p.held.partial[axis].owed;
     for (int i = 0; i < g.size(); ++i) {
       const operation& o = g.at(i);
       const int f = claims[static_cast<std::size_t>(i)].factor;
@@ -158,8 +160,13 @@ struct completer {
       const operation& o = g.at(i);
       const assignment& a = out.plan.assigned[static_cast<std::size_t>(i)];
       if (admissible(o.r, o.op->linear, o.sizes, a, mesh)) continue;
-      for (int axis = 0; axis < mesh.rank(); ++axis)
-        if (a.factor[axis] >= 0) fail(completion::not_divisible, i, axis, {a.factor[axis], -1});
+      for (int axis = 0; axis < mesh.rank(); ++axis) {
+        if (a.factor[axis] < 0) continue;
+        assignment alone;  // what splits the same factor
+        for (int other = 0; other < mesh.rank(); ++other)
+          if (a.factor[other] == a.factor[axis]) alone.factor[other] = a.factor[other];
+        if (!admissible(o.r, o.op->linear, o.sizes, alone, mesh)) fail(completion::not_divisible, i, axis, {a.factor[axis], -1});
+      }
     }
     return out;
   }

@@ -75,16 +75,26 @@ struct readable {
   }
 };
 
+// Factors whose mark says that more than a sum of products happens.
+constexpr int marked(const rule& r) {
+  int n = 0;
+  for (const factor& f : r.factors) n += f.one_hot || f.scan;
+  return n;
+}
+
 template <lit Rule, class Derived>
 constexpr auto traits_of() {
   if constexpr (static_cast<bool>(readable<Rule>::problem)) {
     constexpr sentence why = readable<Rule>::why();
-    rule_can_be_read<readable<Rule>::problem.column, shorten<why.count>(why)>::require();
+    static_assert(rule_can_be_read<readable<Rule>::problem.column, shorten<why.count>(why)>::require());
     return map_traits{};
   } else if constexpr (!std::is_void_v<Derived>) {
     return map_traits{};
   } else {
-    constexpr int operands = parse(Rule.view()).operands.size();
+    constexpr rule bare = parse(Rule.view());
+    constexpr int operands = bare.operands.size();
+    static_assert(bare.combine == reduction::sum && marked(bare) == 0,
+                  "a rule alone moves elements or sums products; one marked max, min, onehot or scan needs a functor");
     static_assert(operands == 1 || operands == 2, "a rule alone is a contraction of two operands or a movement of one; give more a functor");
     if constexpr (operands == 2) return contraction_traits{};
     else return movement_traits{};

@@ -80,7 +80,7 @@ constexpr void explain(layer_report& out, const graph& g, const mesh_shape& mesh
       say_claim(s, g, o, c.factor, c.source);
       say(s, ", and ");
       say_claim(s, g, o, c.other, c.other_source);
-      say(s, "; give a partition for a tensor between them, where it is to be converted");
+      say(s, "; give one of them otherwise, or read it through a copy that is given as the operator is to find it");
       break;
     case completion::whole_split:
       out.problem = layer_report::whole_split;
@@ -116,12 +116,20 @@ struct layer_planner {
         if (x.producer < 0) say(out.why, first ? "'" : ", '", x.label.view(), "'"), first = false;
       return;
     }
+    for (int other = v + 1; other < g.value_count(); ++other)
+      if (g[other].label == tensor) return refuse(tensor, "two tensors of the layer have this name; name them with net.called(...)");
+    for (const given_partition& p : given)
+      if (p.value == v) return refuse(tensor, "is given twice");
     const dimensions d = dimensions_of(g[v]);
+    for (int i = 1; i < d.rank(); ++i)
+      if (d.find(d.parts[i]) != i && !written.empty()) return refuse(tensor, "has two dimensions of the same name; name them differently in the model");
     const partition_read r = read_partition(written, d, mesh);
     if (r.problem) {
       out.problem = layer_report::partition;
       say(out.why, tensor, ": ", words(r.problem, d, r.value, mesh).view());
     }
+    if (r.value.is_partial() && (g[v].role == value_role::weight || g[v].type == element::index))
+      return refuse(tensor, "weights and indices are not sums; they cannot be given as parts of one");
     given.push_back({v, r.value});
   }
 
@@ -146,11 +154,9 @@ struct layer_planner {
     if (!result_given.empty()) wanted.push_back({result, result_given[0], forward_operations});
     for (int v = 0; v < g.value_count(); ++v) {
       if (g[v].role == value_role::constant && g[v].of == result && !result_given.empty()) {
-        partition p = result_given[0];
-        for (partition::debt& debt : p.partial) debt = {};
-        c.plan.materialised[static_cast<std::size_t>(v)].push(p);
+        c.plan.materialised[static_cast<std::size_t>(v)].push(complete_of(result_given[0]));
       }
-      if (g[v].role == value_role::gradient && g[g[v].of].producer < 0 && is_total(v)) wanted.push_back({v, held(g[v].of), g.size()});
+      if (g[v].role == value_role::gradient && g[g[v].of].producer < 0 && is_total(v)) wanted.push_back({v, complete_of(held(g[v].of)), g.size()});
     }
     const program p = lower(g, mesh, c.plan, all, element_bytes, false, wanted);
     for (std::size_t i = 0; i < p.code.size(); ++i) {
@@ -167,6 +173,17 @@ struct layer_planner {
       to.collectives.push({s.collective(), mesh.axes[s.axis].label, v.label, bytes});
       to.bytes += bytes;
     }
+  }
+
+  // The gradient of something partial is replicated.
+  static constexpr partition complete_of(partition p) {
+    for (partition::debt& d : p.partial) d = {};
+    return p;
+  }
+
+  constexpr void refuse(std::string_view tensor, std::string_view why) {
+    out.problem = layer_report::partition;
+    say(out.why, tensor, ": ", why);
   }
 
   constexpr int next_operation(const program& p, std::size_t i) const {
