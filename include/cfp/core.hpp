@@ -23,3 +23,4 @@
 #include <cfp/core/spell.hpp>
 #include <cfp/core/text.hpp>
 #include <cfp/op/op.hpp>
+#include <cfp/version.hpp>
