@@ -17,11 +17,14 @@ if said=$("$@" "$file" 2>&1); then
   exit 1
 fi
 said=${said//\\\'/\'}
-if ! grep -qF -- "$error" <<< "$said"; then
+case "$* $("$1" --version 2>&1)" in
+  *c++26*) [ -n "$words" ] && error= ;;  # the message is the sentence, not the rule
+  *clang*|*nvidia*|*NVIDIA*) words= ;;
+esac
+if [ -n "$error" ] && ! grep -qF -- "$error" <<< "$said"; then
   printf 'did not say "%s" but:\n%s\n' "$error" "$said" | head -40
   exit 1
 fi
-case $("$1" --version 2>&1) in *clang*|*nvidia*|*NVIDIA*) words= ;; esac
 said=${said//\\\"/\"}
 if [ -n "$words" ] && ! grep -qF -- "$words" <<< "$said"; then
   printf 'did not say "%s" but:\n%s\n' "$words" "$said" | head -40
