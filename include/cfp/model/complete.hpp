@@ -76,24 +76,40 @@ struct completer {
     return {};
   }
 
-  // What an operation's claim says of the values it reads and writes.
-  constexpr bool tell(int id, bool upward) {
-    const operation& o = g.at(id);
-    const claim& c = claims[static_cast<std::size_t>(id)];
+  constexpr bool open(int v) const {
+    return !values[static_cast<std::size_t>(v)].decided && !pinned[static_cast<std::size_t>(v)].set;
+  }
+
+  // What the claims say of values: those that operations write, then, upward, those they read. A value that two readers
+  // ask for differently is left open, whichever comes first.
+  constexpr bool tell(bool upward) {
     bool changed = false;
-    const auto say_of = [&](int v, const pattern& p) {
-      known& k = values[static_cast<std::size_t>(v)];
-      if (k.decided || pinned[static_cast<std::size_t>(v)].set) return;
-      const int d = c.factor < 0 ? -1 : p.dim_of(c.factor);
-      if (d < 0) return;
-      k = {true, {placement::split, d, reduction::sum}, c.source};
-      changed = true;
-    };
-    if (c.factor < 0) return false;
-    for (int k = 0; k < o.results.size(); ++k) say_of(o.results[k], o.r.results[k]);
-    if (upward)
-      for (int k = 0; k < o.operands.size(); ++k)
-        if (g[o.operands[k]].producer >= 0) say_of(o.operands[k], o.r.operands[k]);
+    for (int i = 0; i < g.size(); ++i) {
+      const operation& o = g.at(i);
+      const claim& c = claims[static_cast<std::size_t>(i)];
+      for (int k = 0; c.factor >= 0 && k < o.results.size(); ++k) {
+        const int d = o.r.results[k].dim_of(c.factor);
+        if (d < 0 || !open(o.results[k])) continue;
+        values[static_cast<std::size_t>(o.results[k])] = {true, {placement::split, d, reduction::sum}, c.source};
+        changed = true;
+      }
+    }
+    if (!upward) return changed;
+    std::vector<known> asked(g.values.size());
+    std::vector<mark> torn(g.values.size());
+    for (int i = 0; i < g.size(); ++i) {
+      const operation& o = g.at(i);
+      const claim& c = claims[static_cast<std::size_t>(i)];
+      for (int k = 0; c.factor >= 0 && k < o.operands.size(); ++k) {
+        const int v = o.operands[k], d = o.r.operands[k].dim_of(c.factor);
+        if (d < 0 || g[v].producer < 0 || !open(v)) continue;
+        known& a = asked[static_cast<std::size_t>(v)];
+        if (a.decided && a.at.dim != d) torn[static_cast<std::size_t>(v)].set = true;
+        a = {true, {placement::split, d, reduction::sum}, c.source};
+      }
+    }
+    for (std::size_t v = 0; v < asked.size(); ++v)
+      if (asked[v].decided && !torn[v].set) values[v] = asked[v], changed = true;
     return changed;
   }
 
@@ -109,8 +125,7 @@ struct completer {
         if (const claim r = from_results(i); r.factor >= 0) mine = r, changed = true;
     }
     claims = next;
-    for (int i = 0; i < g.size(); ++i) changed = tell(i, upward) || changed;
-    return changed;
+    return tell(upward) || changed;
   }
 
   // A sum is passed on where the operation allows it and all it needs is partial.
