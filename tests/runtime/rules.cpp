@@ -204,3 +204,32 @@ TEST_CASE("completion does not depend on the order of writing") {
   CHECK(completed > 300);
   CHECK(refused > 300);
 }
+
+TEST_CASE("two readers that ask for a tensor differently are heard alike, whichever is written first") {
+  for (const bool turned : {false, true}) {
+    model net;
+    const tensor x = net.activation("x", {{"batch", 4}, {"sequence", 8}});
+    const tensor v = net.called("v", gelu(x));
+    const char* const labels[] = {"a", "b"};
+    for (const int i : {0, 1}) net.called(labels[turned ? 1 - i : i], gelu(v));
+    const graph g = refine(net.recorded);
+    mesh_shape mesh;
+    mesh.axes.push({"data", 2});
+    std::vector<given_partition> given;
+    for (const int d : {0, 1}) {
+      given_partition p{g.find(labels[d]), partition::replicated(2)};
+      p.held.split(d, 0);
+      given.push_back(p);
+    }
+    const completion c = complete(g, mesh, given);
+    REQUIRE(c.problem == completion::nothing);
+    const auto split_of = [&](const char* label) {
+      const operation& o = g.at(g[g.find(label)].producer);
+      const int f = c.plan.assigned[static_cast<std::size_t>(g[g.find(label)].producer)].factor[0];
+      return f < 0 ? -1 : o.r.results[0].dim_of(f);
+    };
+    CHECK(split_of("v") == -1);
+    CHECK(split_of("a") == 0);
+    CHECK(split_of("b") == 1);
+  }
+}
