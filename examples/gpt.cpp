@@ -372,7 +372,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
   } catch (const shape_error& e) {
-    std::fprintf(stderr, "%s: %s: factor '%s': %ld against %ld\n", e.where.characters, e.what, e.factor.characters, e.left, e.right);
+    std::fprintf(stderr, "%s\n", words(e).characters);
     return 2;
   } catch (const char* e) {
     std::fprintf(stderr, "%s\n", e);

@@ -1,10 +1,13 @@
 // Laws of rules and of completion, over many generated cases.
 #include "../catch.hpp"
 
+#include <cfp/core/ask.hpp>
 #include <cfp/core/spell.hpp>
 #include <cfp/model/complete.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
+#include <cfp/op/catalogue.hpp>
+#include <cfp/runtime/layer.hpp>
 
 #include "gated_layer.hpp"
 
@@ -232,4 +235,82 @@ TEST_CASE("two readers that ask for a tensor differently are heard alike, whiche
     CHECK(split_of("a") == 0);
     CHECK(split_of("b") == 1);
   }
+}
+
+namespace {
+
+// Partitions at random; half of them follow one choice per axis, so that many fit.
+partition random_partition(const pattern& p, const mesh_shape& mesh, const int (&wish)[max_axes], std::mt19937& random) {
+  partition out = partition::replicated(p.factors.size());
+  for (int a = 0; a < mesh.rank(); ++a) {
+    const int kind = static_cast<int>(random() % 12);
+    if (kind == 0) out.partial[a] = {true, random() % 4 ? reduction::sum : reduction::max};
+    else if (kind == 1 && p.factors.size() > 0) out.split(static_cast<int>(random() % static_cast<unsigned>(p.factors.size())), a);
+    else if (kind > 2 && wish[a] == assignment::partial) out.partial[a] = {true, reduction::sum};
+    else if (kind > 2 && wish[a] >= 0 && p.dim_of(wish[a]) >= 0) out.split(p.dim_of(wish[a]), a);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the quick answer is the general one") {
+  std::mt19937 random(5);
+  const mesh_shape meshes[] = {two_axes(), [] { mesh_shape m; m.axes.push({"data", 2}); return m; }()};
+  int plain = 0, free = 0;
+  for (int n = 0; n < 30000; ++n) {
+    rule r = random_rule(random);
+    for (factor& f : r.factors) f.window = -1;
+    for (pattern* p : {&r.operands[0], r.operands.size() > 1 ? &r.operands[1] : nullptr, r.operands.size() > 2 ? &r.operands[2] : nullptr})
+      for (int k = 0; p != nullptr && k < p->factors.size(); ++k) p->group[k] = static_cast<signed char>(k);
+    const mesh_shape& mesh = meshes[n % 2];
+    int wish[max_axes];
+    for (int& w : wish) w = static_cast<int>(random() % static_cast<unsigned>(r.factors.size() + 2)) - 2;
+    std::vector<dimensions> shapes;
+    std::vector<partition> held;
+    rule_outline o;
+    for (const pattern& p : r.operands) {
+      dimensions d;
+      for (int k = 0; k < p.factors.size(); ++k)
+        d.push(r.factors[p.factors[k]].label.view(), random() % 8 == 0 ? 0 : random() % 50 == 0 ? 40 : 8 * (1 + p.factors[k]), k);
+      shapes.push_back(d);
+      held.push_back(random_partition(p, mesh, wish, random));
+      o.written.push(static_cast<signed char>(p.factors.size()));
+      o.dots.push(false);
+    }
+    list<operand_view, max_operands> views;
+    list<const mesh_shape*, max_operands> over;
+    for (std::size_t i = 0; i < shapes.size(); ++i) views.push({&shapes[i], &held[i]}), over.push(&mesh);
+    const linearity lin = static_cast<linearity>(random() % 3);
+    const operator_view op{"any", "a -> a", lin};
+    const detail::verdict quick = detail::judge_quickly(op, o, r, views, over), general = detail::judge(op, o, r, views, over);
+    plain += detail::plain(r, views);
+    free += quick.free();
+    CHECK(quick.free() == general.free());
+    CHECK(quick.clash == general.clash);
+    CHECK(quick.binding == general.binding);
+  }
+  CHECK(plain == 30000);
+  CHECK(free > 3000);
+}
+
+namespace {
+
+template <int Depth>
+constexpr tensor tower(model& net) {
+  const dimension batch{"batch", 8}, width{"width", 16}, hidden{"hidden", 64};
+  tensor x = net.activation("x", {batch, width});
+  for (int i = 0; i < Depth; ++i) x = linear(linear(x, net.weight("up.weight", {width, hidden}, {})), net.weight("down.weight", {hidden, width}, {}));
+  return net.called("y", x);
+}
+
+}  // namespace
+
+TEST_CASE("a layer with more collectives than one constant holds says so") {
+  using line = cfp::mesh<cfp::axis<"model", 4>>;
+  using of_x = given<"x", split<"batch", "model">>;  // every weight owes a reduction
+  CHECK(detail::plan_layer<tower<32>, line, 4, of_x>().gradients.size() == 64);
+  const layer_report r = detail::plan_layer<tower<33>, line, 4, of_x>();
+  CHECK(r.problem == layer_report::too_long);
+  CHECK(r.gradients.over == 2);
 }

@@ -33,6 +33,9 @@ constexpr list<operand_view, max_operands> views() {
   return {{{&T::dims_type::value, &T::held}...}, static_cast<int>(sizeof...(T))};
 }
 
+template <class T>
+concept partitioned_tensor = requires { typename T::dims_type; typename T::mesh_type; };
+
 // Read once per operator, and once per number of dimensions "..." stands for.
 template <class Op>
 inline constexpr rule_outline outline_of = outline(Op::rule_source);
@@ -102,20 +105,37 @@ constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, 
 
 template <class Op, class... T>
 struct question {
-  static constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
-  static constexpr verdict answer = judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, {{{&T::dims_type::value, &T::held}...}, sizeof...(T)},
-                                                  {{&T::mesh_type::shape...}, sizeof...(T)});
+  static constexpr verdict answer = [] {
+    if constexpr (sizeof...(T) == 0 || !(partitioned_tensor<T> && ...)) {
+      return operands_are_partitioned_tensors<sizeof...(T) == 0>::require(), verdict{binding_problem::operand_count, conflict::nothing, -1, 0, outline_of<Op>.written.size()};
+    } else if constexpr (sizeof...(T) > max_operands) {
+      return verdict{binding_problem::operand_count, conflict::nothing, -1, sizeof...(T), outline_of<Op>.written.size()};
+    } else {
+      constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
+      return judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, {{{&T::dims_type::value, &T::held}...}, sizeof...(T)},
+                           {{&T::mesh_type::shape...}, sizeof...(T)});
+    }
+  }();
 };
 
 template <class Op, class... T>
 struct refusal {
-  static constexpr sentence text = words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), mesh_of<T...>);
+  static constexpr sentence text = [] {
+    if constexpr (sizeof...(T) == 0 || sizeof...(T) > max_operands) {
+      inference it;
+      it.bound.problem = {binding_problem::operand_count, -1, -1, sizeof...(T), outline_of<Op>.written.size(), {}, nullptr};
+      return words(it, view_of<Op>(), {}, mesh_shape{});
+    } else {
+      return words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), mesh_of<T...>);
+    }
+  }();
 };
 
 struct result_texts {
   text<159> dim[max_dims]{};
   text<255> placement;
   int rank = 0;
+  sentence problem;  ///< two dimensions of one name
 };
 
 template <class Op, int Result, class... T>
@@ -126,6 +146,12 @@ struct answered {
     result_texts out;
     out.rank = d.written();
     for (int i = 0; i < out.rank; ++i) write_dimension(d, i, out.dim[i]);
+    if (!d.readable) {
+      int twice = 0;
+      while (d.find(d.parts[twice]) == twice && !d.parts[twice].empty()) ++twice;
+      say(out.problem, view_of<Op>().label.empty() ? Op::rule_source : view_of<Op>().label, ": two dimensions of the result would be named '", d.parts[twice],
+          "'; rename it in one of the operands");
+    }
     out.placement = describe(it.flow.results[Result], d.parts, mesh_of<T...>);
     return out;
   }();
@@ -167,10 +193,15 @@ consteval bool require() {
   return true;
 }
 
-template <class Op, int Result, class... T>
+template <bool Free, class Op, int Result, class... T>
 struct checked_result {
   static_assert(require<Op, T...>());
+  using type = checked_result;  // so that one mistake is one error
+};
+template <class Op, int Result, class... T>
+struct checked_result<true, Op, Result, T...> {
   using answer = answered<Op, Result, T...>;
+  static_assert(dimensions_have_different_names<answer::texts.problem.empty(), shorten<answer::texts.problem.count>(answer::texts.problem)>::require());
   using type = typename result_type<answer, typename mesh_type_of<T...>::type, std::make_integer_sequence<int, answer::texts.rank>>::type;
 };
 
@@ -186,10 +217,10 @@ inline constexpr std::string_view why = detail::refusal<std::remove_cvref_t<decl
 
 /// The type of result number `Index` of an operator with several.
 template <auto Op, int Index, class... T>
-using result_at_t = typename detail::checked_result<std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
+using result_at_t = typename detail::checked_result<communication_free<Op, T...>, std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
 
 /// The type of the result (the first, of an operator with several).
 template <auto Op, class... T>
-using result_t = typename detail::checked_result<std::remove_cvref_t<decltype(Op)>, 0, T...>::type;
+using result_t = result_at_t<Op, 0, T...>;
 
 }  // namespace cfp

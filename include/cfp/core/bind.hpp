@@ -146,7 +146,8 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
   return out;
 }
 
-/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does.
+/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does. Where that is
+/// taken too the name stands twice, and `readable` is false.
 constexpr dimensions result_dimensions(const binding& b, int result) {
   dimensions d;
   const pattern& p = b.r.results[result];
@@ -154,8 +155,7 @@ constexpr dimensions result_dimensions(const binding& b, int result) {
     const int f = p.factors[i];
     std::string_view label = b.labels[f];
     if (d.find(label) >= 0) label = b.rule_labels[f];
-    if (label.empty() || d.find(label) >= 0)
-      throw "cfp: two dimensions of a result would have the same name; name those of the operands differently";
+    d.readable = d.readable && !label.empty() && d.find(label) < 0;
     d.push(label, b.sizes[f], p.group[i]);
   }
   return d;

@@ -88,6 +88,15 @@ struct operands_as_many_as_the_rule_has {
   }
 };
 
+/// What an operator is asked about are types like `sharded<dims<...>, mesh, ...>`.
+template <bool Holds>
+struct operands_are_partitioned_tensors {
+  static consteval bool require() {
+    static_assert(Holds, "an operator is asked about types of partitioned tensors, cfp::sharded<cfp::dims<...>, mesh, ...>, one per operand");
+    return true;
+  }
+};
+
 template <bool Holds, lit Sentence>
 struct operands_share_one_mesh {
   static consteval bool require() {
@@ -204,6 +213,24 @@ template <bool Holds, lit Sentence>
 struct factor_divides {
   static consteval bool require() {
     static_assert(Holds, CFP_SAY("a factor's size must be a multiple of the devices that split it", Sentence));
+    return true;
+  }
+};
+
+/// The function of a model gives an operator shapes or operands that do not fit its rule.
+template <bool Holds, lit Sentence>
+struct model_can_be_traced {
+  static consteval bool require() {
+    static_assert(Holds, CFP_SAY("a model gives an operator shapes or operands that do not fit its rule", Sentence));
+    return true;
+  }
+};
+
+/// Collectives of one pass are kept in a list of fixed length.
+template <long Given, long Most>
+struct layer_is_short_enough {
+  static consteval bool require() {
+    static_assert(Given <= Most, "a layer has too many collectives in one pass for one constant; check a shorter one");
     return true;
   }
 };

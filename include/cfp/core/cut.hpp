@@ -17,6 +17,7 @@ constexpr rule cut_factors(const rule& r, const list<int, max_factors>& parts, l
       factor added = r.factors[f];
       if (parts[f] > 1) {
         const char suffix[3] = {'.', static_cast<char>('0' + k), '\0'};
+        while (added.label.count > name::capacity - 2) added.label.characters[--added.label.count] = '\0';
         added.label += suffix;
       }
       out.factors.push(added);

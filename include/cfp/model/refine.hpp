@@ -12,15 +12,15 @@ namespace detail {
 // Cuts of a dimension: sizes of its minor ends, ascending, each dividing the next.
 using cut_list = list<long, max_dims>;
 
-constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v) {
-  if (c <= 1 || c >= size || cuts.contains(c)) return false;
+constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v, shape_error& problem) {
+  if (c <= 1 || c >= size || cuts.contains(c) || problem.what != nullptr) return false;
   int at = 0;
   while (at < cuts.size() && cuts[at] < c) ++at;
   cuts.insert(at, c);
   for (int i = 0; i < cuts.size(); ++i) {
     const long next = i + 1 < cuts.size() ? cuts[i + 1] : size;
     if (next % cuts[i] != 0)
-      throw shape_error{"rules cut a dimension in ways that do not align", v.label, v.dims[0], cuts[i], next};
+      problem = {"rules cut a dimension in ways that do not align", v.label, v.dims[0], cuts[i], next};
   }
   return true;
 }
@@ -35,6 +35,7 @@ constexpr long atom_size(const cut_list& cuts, long size, int k) {  // k = 0 is 
 
 struct refiner {
   graph g;
+  shape_error problem{};
   std::vector<list<cut_list, max_dims>> of_value;
   std::vector<list<cut_list, max_factors>> of_operation;
 
@@ -65,11 +66,11 @@ struct refiner {
         for (int k = p.factors.size() - 1; k >= 0; --k) {
           if (p.group[k] != d) continue;
           const int f = p.factors[k];
-          changed |= add_cut(cuts[d], minor, v.shape[d], v);
-          for (long c : factors[f]) changed |= add_cut(cuts[d], c * minor, v.shape[d], v);
+          changed |= add_cut(cuts[d], minor, v.shape[d], v, problem);
+          for (long c : factors[f]) changed |= add_cut(cuts[d], c * minor, v.shape[d], v, problem);
           const long end = minor * o.sizes[f];
           for (long c : cut_list(cuts[d]))
-            if (c > minor && c < end) changed |= add_cut(factors[f], c / minor, o.sizes[f], v);
+            if (c > minor && c < end) changed |= add_cut(factors[f], c / minor, o.sizes[f], v, problem);
           minor = end;
         }
       }
@@ -111,14 +112,14 @@ struct refiner {
   }
 
   // `named[f]`: the new factor was written by name inside a compound dimension of this rule.
-  static constexpr void rewrite(operation& o, const list<cut_list, max_factors>& cuts, list<bool, max_factors>& named) {
+  constexpr void rewrite(operation& o, const list<cut_list, max_factors>& cuts, list<bool, max_factors>& named) {
     list<int, max_factors> parts, first;
     factor_sizes sizes;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       parts.push(atoms(cuts[f]));
       const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
-      if (needs_one && parts[f] > 1)
-        throw shape_error{"an indexed factor cannot be cut", long_name(o.op->label), o.r.factors[f].label, 0, 0};
+      if (needs_one && parts[f] > 1 && problem.what == nullptr)
+        problem = {"an indexed factor cannot be cut into this many parts", long_name(o.op->label), o.r.factors[f].label, parts[f], 1};
       for (int k = 0; k < parts[f]; ++k) {
         sizes.push(atom_size(cuts[f], o.sizes[f], k));
         named.push(false);
@@ -156,6 +157,11 @@ struct refiner {
 }  // namespace detail
 
 /// The same graph with every compound dimension cut into common factors; rules no longer regroup anything.
-constexpr graph refine(const graph& traced) { return detail::refiner(traced).run(); }
+constexpr graph refine(const graph& traced) {
+  detail::refiner r(traced);
+  graph g = r.run();
+  if (r.problem.what != nullptr) throw r.problem;
+  return g;
+}
 
 }  // namespace cfp

@@ -25,11 +25,21 @@ struct size_of {
 
 /// Shapes that do not fit; `what` says which, numbers are in `left` and `right`.
 struct shape_error {
-  const char* what;
+  const char* what = nullptr;
   long_name where;
   name factor;
-  long left, right;
+  long left = 0, right = 0;
 };
+
+/// "h.0.attn.c_proj.linear: sizes of a factor differ ('in': 768 and 3072)".
+constexpr sentence words(const shape_error& e) {
+  sentence s;
+  if (e.what == nullptr) return s;
+  say(s, e.where.view(), ": ", e.what, " (");
+  if (!e.factor.empty()) say(s, "'", e.factor.view(), "': ");
+  say(s, e.left, " and ", e.right, ")");
+  return s;
+}
 
 class model;
 
@@ -42,6 +52,12 @@ struct tensor {
 class model {
  public:
   graph recorded;
+  shape_error problem;  ///< the first, where problems are kept
+
+  /// What an operator that does not fit its operands does: at run time it throws the shape_error; a model that the compiler
+  /// traces keeps the first and goes on with empty tensors.
+  enum class on_problem : std::uint8_t { raise, keep };
+  constexpr explicit model(on_problem then = on_problem::raise) : then_(then) {}
 
   constexpr tensor input(std::string_view label, std::initializer_list<dimension> dims, element type, filling fill) {
     return declare(label, dims, type, value_role::input, fill);
@@ -89,19 +105,24 @@ class model {
     v.fill = fill;
     return {this, recorded.add(v)};
   }
-  [[noreturn]] void fail(const char* what, const op_info& op, const name& factor, long left, long right) const {
-    throw shape_error{what, join(scope_, op.label), factor, left, right};
+  constexpr int fail(const char* what, const op_info& op, const name& factor, long left, long right) {
+    if (problem.what == nullptr) problem = {what, join(scope_, op.label), factor, left, right};
+    if (then_ == on_problem::raise) throw problem;
+    const int first = recorded.value_count();
+    for (int i = 0; i < max_results; ++i) recorded.add(value{});
+    return first;
   }
   constexpr factor_sizes bind(const op_info& op, const rule& r, const list<int, max_operands>& operands,
-                              const list<size_of, 4>& given) const;
+                              const list<size_of, 4>& given);
   constexpr long_name label_of(const op_info& op, const list<int, max_operands>& operands) const;
 
   long_name scope_;
+  on_problem then_;
 };
 
 // Sizes of the factors, from the operands' shapes and the sizes given.
 constexpr factor_sizes model::bind(const op_info& op, const rule& r, const list<int, max_operands>& operands,
-                                   const list<size_of, 4>& given) const {
+                                   const list<size_of, 4>& given) {
   factor_sizes sizes;
   for (int f = 0; f < r.factors.size(); ++f) {
     sizes.push(0);
@@ -118,19 +139,19 @@ constexpr factor_sizes model::bind(const op_info& op, const rule& r, const list<
         if (p.group[k] != d) continue;
         const int f = p.factors[k];
         if (sizes[f] == 0) {
-          if (unknown >= 0) fail("give the size of one more factor", op, r.factors[f].label, 0, v.shape[d]);
+          if (unknown >= 0) return fail("give the size of one more factor", op, r.factors[f].label, 0, v.shape[d]), sizes;
           unknown = f;
         } else {
-          if (rest % sizes[f] != 0) fail("sizes of a factor differ", op, r.factors[f].label, sizes[f], v.shape[d]);
+          if (rest % sizes[f] != 0) return fail("sizes of a factor differ", op, r.factors[f].label, sizes[f], v.shape[d]), sizes;
           rest /= sizes[f];
         }
       }
       if (unknown >= 0) sizes[unknown] = rest;
-      else if (rest != 1) fail("sizes of a dimension differ", op, v.dims[d], v.shape[d] / rest, v.shape[d]);
+      else if (rest != 1) return fail("sizes of a dimension differ", op, v.dims[d], v.shape[d] / rest, v.shape[d]), sizes;
     }
   }
   for (int f = 0; f < r.factors.size(); ++f)
-    if (sizes[f] <= 0) fail("the size of a factor is not known", op, r.factors[f].label, sizes[f], 1);
+    if (sizes[f] <= 0) return fail("the size of a factor is not known", op, r.factors[f].label, sizes[f], 1), sizes;
   return sizes;
 }
 
@@ -146,25 +167,27 @@ constexpr long_name model::label_of(const op_info& op, const list<int, max_opera
 
 constexpr int model::record(const op_info& op, const list<int, max_operands>& operands,
                             const list<double, 6>& scalars, const list<size_of, 4>& given) {
+  if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
   int ranks[max_operands]{};
   for (int i = 0; i < operands.size(); ++i) ranks[i] = recorded[operands[i]].rank();
   operation o;
   o.op = &op;
   o.r = parse(op.rule, ranks);
   if (o.r.operands.size() != operands.size())
-    fail("wrong number of operands", op, {}, operands.size(), o.r.operands.size());
+    return fail("wrong number of operands", op, {}, operands.size(), o.r.operands.size());
   if (op.body == op_body::product)
     for (int f = 0; f < o.r.factors.size(); ++f)
       if (o.r.is_reduction(f) && (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
-        fail("a factor summed over by a product must stand in both operands", op, o.r.factors[f].label, 1, 2);
-  if (scalars.size() != op.scalars) fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
+        return fail("a factor summed over by a product must stand in both operands", op, o.r.factors[f].label, 1, 2);
+  if (scalars.size() != op.scalars) return fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
   for (int i = 0; i < operands.size(); ++i) {
     const int written = o.r.operands[i].group.empty() ? 0 : o.r.operands[i].group.back() + 1;
-    if (written != ranks[i]) fail("an operand has another number of dimensions than its rule", op, {}, ranks[i], written);
+    if (written != ranks[i]) return fail("an operand has another number of dimensions than its rule", op, {}, ranks[i], written);
     if ((recorded[operands[i]].type == element::index) != (i == op.index_operand))
-      fail("an index where numbers belong, or numbers where an index belongs; operand", op, {}, i, op.index_operand);
+      return fail("an index where numbers belong, or numbers where an index belongs; operand", op, {}, i, op.index_operand);
   }
   o.sizes = bind(op, o.r, operands, given);
+  if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
   o.operands = operands;
   o.scalars = scalars;
   const int first = recorded.value_count();

@@ -35,6 +35,7 @@ struct scheduled_collective {
 struct schedule {
   list<scheduled_collective, 64> collectives;
   long bytes = 0;
+  long over = 0;  ///< collectives that found no room
 
   constexpr int count(collective_kind kind) const {
     int n = 0;
@@ -50,7 +51,7 @@ struct layer_report {
   schedule backward;   ///< up to the gradient of the layer's inputs
   schedule gradients;  ///< what completes the gradients of weights
 
-  enum kind_t : std::uint8_t { nothing, unknown_tensor, partition, contradiction, whole_split, not_divisible } problem = nothing;
+  enum kind_t : std::uint8_t { nothing, untraceable, too_long, unknown_tensor, partition, contradiction, whole_split, not_divisible } problem = nothing;
   sentence why;
 };
 
@@ -170,6 +171,11 @@ struct layer_planner {
       const bool is_forward = v.role != value_role::gradient && (next_operation(p, i) < forward_operations || from.value == result);
       schedule& to = of_weight ? out.gradients : is_forward ? out.forward : out.backward;
       const long bytes = bytes_sent(s, from.held, elements(v.shape) * element_bytes, mesh);
+      if (to.size() == to.collectives.capacity) {
+        ++to.over;
+        out.problem = layer_report::too_long;
+        continue;
+      }
       to.collectives.push({s.collective(), mesh.axes[s.axis].label, v.label, bytes});
       to.bytes += bytes;
     }
@@ -202,9 +208,18 @@ struct layer_planner {
 
 template <auto Model, class Mesh, long ElementBytes, class... Given>
 constexpr layer_report plan_layer() {
-  model net;
+  model net(model::on_problem::keep);
   net.recorded.loss = Model(net).id;
-  layer_planner p{refine(net.recorded), Mesh::shape, ElementBytes};
+  layer_planner p{{}, Mesh::shape, ElementBytes};
+  if (net.problem.what == nullptr) {
+    refiner r(net.recorded);
+    p.g = r.run();
+    net.problem = r.problem;
+  }
+  if (net.problem.what != nullptr) {
+    p.out.problem = layer_report::untraceable;
+    p.out.why = words(net.problem);
+  }
   (p.give(Given::tensor, Given::value), ...);
   p.plan();
   return p.out;
@@ -215,7 +230,12 @@ consteval bool require_layer() {
   using r = layer_report;
   if constexpr (Layer::report.problem != r::nothing) {
     constexpr auto s = shorten<Layer::report.why.count>(Layer::report.why);
-    if constexpr (Layer::report.problem == r::unknown_tensor) return given_tensor_is_of_the_layer<false, s>::require();
+    if constexpr (Layer::report.problem == r::untraceable) return model_can_be_traced<false, s>::require();
+    else if constexpr (Layer::report.problem == r::too_long) {
+      constexpr schedule none{};
+      constexpr long most = none.collectives.capacity;
+      return layer_is_short_enough<most + Layer::report.forward.over + Layer::report.backward.over + Layer::report.gradients.over, most>::require();
+    } else if constexpr (Layer::report.problem == r::unknown_tensor) return given_tensor_is_of_the_layer<false, s>::require();
     else if constexpr (Layer::report.problem == r::partition) return given_partition_fits_its_tensor<false, s>::require();
     else if constexpr (Layer::report.problem == r::whole_split) return whole_factor_is_not_split<false, s>::require();
     else if constexpr (Layer::report.problem == r::contradiction) return given_partitions_agree<false, s>::require();
