@@ -103,19 +103,19 @@ constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, 
   return judge_plain(r, op.linear, operands, *meshes[0]);
 }
 
+// What is no list of one to eight partitioned tensors.
 template <class Op, class... T>
 struct question {
-  static constexpr verdict answer = [] {
-    if constexpr (sizeof...(T) == 0 || !(partitioned_tensor<T> && ...)) {
-      return operands_are_partitioned_tensors<sizeof...(T) == 0>::require(), verdict{binding_problem::operand_count, conflict::nothing, -1, 0, outline_of<Op>.written.size()};
-    } else if constexpr (sizeof...(T) > max_operands) {
-      return verdict{binding_problem::operand_count, conflict::nothing, -1, sizeof...(T), outline_of<Op>.written.size()};
-    } else {
-      constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
-      return judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, {{{&T::dims_type::value, &T::held}...}, sizeof...(T)},
-                           {{&T::mesh_type::shape...}, sizeof...(T)});
-    }
-  }();
+  static constexpr bool tensors = (partitioned_tensor<T> && ...);
+  static_assert(operands_are_partitioned_tensors<tensors>::require());
+  static constexpr verdict answer{binding_problem::operand_count, conflict::nothing, -1, sizeof...(T), outline_of<Op>.written.size()};
+};
+template <class Op, partitioned_tensor... T>
+  requires(sizeof...(T) > 0 && sizeof...(T) <= max_operands)
+struct question<Op, T...> {
+  static constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
+  static constexpr verdict answer = judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, {{{&T::dims_type::value, &T::held}...}, sizeof...(T)},
+                                                  {{&T::mesh_type::shape...}, sizeof...(T)});
 };
 
 template <class Op, class... T>
