@@ -43,8 +43,8 @@ constexpr cfp::tensor gpt_block(cfp::model& net, cfp::tensor x, const gpt_config
   const cfp::tensor fused = gpt_linear(net, normed, "c_attn", embedding, {"qkv", 3 * c.width}, c.deviation);
   const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
   const cfp::tensor score = cfp::scores(q, k);
-  const cfp::tensor max = cfp::causal_max(score, scale), sum = cfp::causal_sum(score, max, scale);
-  const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::causal_softmax(score, max, sum, scale), v));
+  const cfp::tensor max = cfp::masked_max(score, scale, cfp::causal), sum = cfp::masked_sum(score, max, scale, cfp::causal);
+  const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::masked_softmax(score, max, sum, scale, cfp::causal), v));
   x = cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
   net.scope(cfp::model::join(layer, "ln_2"));
   const cfp::tensor middle = gpt_norm(net, x, c);
@@ -73,7 +73,7 @@ inline cfp::graph gpt(const gpt_config& c) {
   net.scope("ln_f");
   const cfp::tensor last = gpt_norm(net, x, c);
   net.scope("");
-  const cfp::tensor logits = cfp::unembed(last, wte);
+  const cfp::tensor logits = cfp::dense(last, wte);
   const cfp::tensor max = cfp::logits_max(logits), sum = cfp::logits_sum(logits, max);
   const double rows = static_cast<double>(c.batch * c.sequence);
   net.recorded.loss = cfp::cross_entropy(logits, targets, max, sum, 1.0 / rows).id;

@@ -71,13 +71,13 @@ TEST_CASE("the blocks of GPT are those expected") {
   const block_structure s = parallel_blocks(g);
   std::vector<std::string> expected{"lookup lookup add_rows"};
   for (int l = 0; l < 3; ++l) {
-    expected.push_back("norm_sum norm_square layer_norm => linear bias split_qkv scores causal_max causal_sum "
-                       "causal_softmax weighted_sum merge_heads");
+    expected.push_back("norm_sum norm_square layer_norm => linear bias split_qkv scores masked_max masked_sum "
+                       "masked_softmax weighted_sum merge_heads");
     expected.push_back("linear bias add");
     expected.push_back("norm_sum norm_square layer_norm => linear bias gelu");
     expected.push_back("linear bias add");
   }
-  expected.push_back("norm_sum norm_square layer_norm => unembed");
+  expected.push_back("norm_sum norm_square layer_norm => dense");
   expected.push_back("logits_max logits_sum cross_entropy");
   std::vector<std::string> found;
   for (const block& b : s.blocks) found.push_back(words(g, s, b));

@@ -16,12 +16,12 @@ constexpr cfp::tensor small_model(cfp::model& net) {
   const tensor fused = linear(x, net.weight("qkv.weight", {width, {"qkv", 48}}, {0, 0.3}));
   const auto [q, k, v] = split_qkv(fused, size_of{"three", 3}, size_of{"heads", 4});
   const tensor score = scores(q, k);
-  const tensor most = causal_max(score, 0.5), sum = causal_sum(score, most, 0.5);
-  const tensor heads = merge_heads(weighted_sum(causal_softmax(score, most, sum, 0.5), v));
+  const tensor most = masked_max(score, 0.5, cfp::causal), sum = masked_sum(score, most, 0.5, cfp::causal);
+  const tensor heads = merge_heads(weighted_sum(masked_softmax(score, most, sum, 0.5, cfp::causal), v));
   const tensor y = add(x, linear(heads, net.weight("out.weight", {{"heads", 16}, width}, {0, 0.3})));
   const tensor up = linear(y, net.weight("up.weight", {width, hidden}, {0, 0.3}));
   const tensor z = add(y, linear(gelu(up), net.weight("down.weight", {hidden, width}, {0, 0.3})));
-  const tensor logits = unembed(z, table);
+  const tensor logits = dense(z, table);
   const tensor top = logits_max(logits), total = logits_sum(logits, top);
   return cross_entropy(logits, tokens, top, total, 1.0 / 32);
 }

@@ -193,8 +193,8 @@ std::vector<example> examples() {
   put("linear of a vector", [&](model& m) {
     return linear(w(m, "x", {{"i", 8}}), w(m, "w", {{"i", 8}, {"o", 4}}));
   });
-  put("unembed", [&](model& m) {
-    return unembed(w(m, "x", {{"b", 4}, {"m", 8}}), w(m, "w", {{"v", 4}, {"m", 8}}));
+  put("dense", [&](model& m) {
+    return dense(w(m, "x", {{"b", 4}, {"m", 8}}), w(m, "w", {{"v", 4}, {"m", 8}}));
   });
   put("einsum", [&](model& m) {
     return op<"e s i, e i o -> s e o">{}(w(m, "x", {{"e", 4}, {"s", 4}, {"i", 8}}),
@@ -267,8 +267,48 @@ std::vector<example> examples() {
     return layer_norm(x, sum, square, w(m, "w", {{"c", 8}}), w(m, "s", {{"c", 8}}), 1.0 / 8, 1e-5);
   });
   put("causal softmax", [&](model& m) {
-    const tensor x = w(m, "x", {{"b", 4}, {"h", 4}, {"q", 8}, {"k", 8}}), max = causal_max(x, 0.7);
-    return causal_softmax(x, max, causal_sum(x, max, 0.7), 0.7);
+    const tensor x = w(m, "x", {{"b", 4}, {"h", 4}, {"q", 8}, {"k", 8}}), max = masked_max(x, 0.7, cfp::causal);
+    return masked_softmax(x, max, masked_sum(x, max, 0.7, cfp::causal), 0.7, cfp::causal);
+  });
+  put("attention softmax, all keys", [&](model& m) {
+    const tensor x = w(m, "x", {{"b", 4}, {"h", 2}, {"g", 2}, {"q", 4}, {"k", 8}}), max = masked_max(x, 0.7, everywhere);
+    return merge_groups(masked_softmax(x, max, masked_sum(x, max, 0.7, everywhere), 0.7, everywhere));
+  });
+  put("softmax", [&](model& m) {
+    const tensor x = w(m, "x", {{"a", 4}, {"b", 4}, {"c", 8}}), max = logits_max(x);
+    return softmax(x, max, logits_sum(x, max));
+  });
+  put("rms norm", [&](model& m) {
+    const tensor x = w(m, "x", {{"a", 4}, {"b", 4}, {"c", 8}});
+    return rms_norm(x, rms_square(x), w(m, "w", {{"c", 8}}), 1.0 / 8, 1e-5);
+  });
+  put("gated silu", [&](model& m) { return gated_silu(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
+  put("relu", [&](model& m) { return relu(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 4}})); });
+  put("scaled", [&](model& m) { return scaled(w(m, "x", {{"a", 4}, {"b", 8}}), 0.3); });
+  put("rotary", [&](model& m) {
+    return rotary(w(m, "x", {{"b", 4}, {"h", 4}, {"s", 4}, {"d", 8}}), 3.0, 1.0 / 4, size_of{"half", 2}, size_of{"out", 2});
+  });
+  put("grouped scores", [&](model& m) {
+    const tensor q = split_groups(w(m, "q", {{"b", 4}, {"s", 4}, {"m", 32}}), size_of{"heads", 4}, size_of{"group", 2});
+    const tensor score = grouped_scores(q, split_heads(w(m, "k", {{"b", 4}, {"s", 4}, {"n", 16}}), size_of{"heads", 4}));
+    return merge_groups(grouped_sum(score, w(m, "v", {{"b", 4}, {"h", 4}, {"k", 4}, {"d", 4}})));
+  });
+  put("add positions", [&](model& m) {
+    return add_positions(w(m, "x", {{"b", 4}, {"h", 4}, {"q", 4}, {"k", 4}}), w(m, "t", {{"q", 4}, {"k", 4}, {"h", 4}}));
+  });
+  put("expert dense", [&](model& m) {
+    return expert_dense(w(m, "x", {{"e", 4}, {"g", 4}, {"i", 8}}), w(m, "w", {{"e", 4}, {"o", 8}, {"i", 8}}));
+  });
+  put("dispatch to experts and back", [&](model& m) {
+    const tensor logits = w(m, "gate", {{"g", 4}, {"s", 4}, {"e", 4}}), max = logits_max(logits);
+    const tensor gate = softmax(logits, max, logits_sum(logits, max)), place = queue_places(gate, 2);
+    const tensor sent = to_experts(dispatch(place, size_of{"capacity", 2}), w(m, "x", {{"g", 4}, {"s", 4}, {"m", 8}}));
+    const tensor back = from_experts(combine(gate, place, chosen_sum(gate, place), size_of{"capacity", 2}), sent);
+    return std::array{back, gate_mass(gate)};  // alone, shares of what was chosen leave gates of the others a gradient of zero
+  });
+  put("imbalance of experts", [&](model& m) {
+    const tensor gate = w(m, "gate", {{"g", 4}, {"s", 4}, {"e", 4}});
+    return scaled(imbalance(first_choices(queue_places(gate, 2)), gate_mass(gate)), 0.1);
   });
   put("cross entropy", [&](model& m) {
     const tensor x = w(m, "x", {{"b", 4}, {"s", 4}, {"v", 8}}), max = logits_max(x);

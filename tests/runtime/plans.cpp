@@ -180,7 +180,7 @@ TEST_CASE("a saved plan names its choices") {
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
   auto j = to_json(realise("saved", g, mesh, d, choices), g, mesh, d, "tiny");
   CHECK(choices_from_json(nlohmann::json::parse(j.dump()), d) == choices);
-  j["decisions"]["strategy of wte.unembed"] = "data=everything";
+  j["decisions"]["strategy of wte.dense"] = "data=everything";
   CHECK_THROWS_WITH(choices_from_json(nlohmann::json::parse(j.dump()), d),
-                    "'strategy of wte.unembed' has no choice 'data=everything'");
+                    "'strategy of wte.dense' has no choice 'data=everything'");
 }

@@ -263,7 +263,7 @@ struct differentiator {
     for (int i = 0; i < forward_count; ++i)
       for (int v : g.at(i).operands) {
         if (index& first = first_use[static_cast<std::size_t>(v)]; first.id < 0) first.id = i;
-        if (wants(v))
+        if (wants(v) && !g.at(i).op->statistic)
           for (int r : g.at(i).results) needed[static_cast<std::size_t>(r)].set = true;
       }
     const int weights = g.value_count();

@@ -117,7 +117,7 @@ struct refiner {
     factor_sizes sizes;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       parts.push(atoms(cuts[f]));
-      const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
+      const bool needs_one = o.r.factors[f].one_hot || (o.op->body == op_body::routine && o.r.factors[f].whole) || o.r.coordinates.contains(static_cast<signed char>(f));
       if (needs_one && parts[f] > 1 && problem.what == nullptr)
         problem = {"an indexed factor cannot be cut into this many parts", long_name(o.op->label), o.r.factors[f].label, parts[f], 1};
       for (int k = 0; k < parts[f]; ++k) {

@@ -20,8 +20,11 @@ struct contraction : op<Rule, Op> {
 /// y = x w, w of shape (in, out).
 inline constexpr struct linear_t : contraction<"... in, in out -> ... out", linear_t> {} linear;
 
-/// Logits against an embedding table of shape (vocabulary, width).
-inline constexpr struct unembed_t : contraction<"... width, vocabulary width -> ... vocabulary", unembed_t> {} unembed;
+/// y = x w^T, w of shape (out, in), as checkpoints of `torch.nn.Linear` and embedding tables hold it.
+inline constexpr struct dense_t : contraction<"... in, out in -> ... out", dense_t> {} dense;
+
+/// The same with a weight for each expert.
+inline constexpr struct expert_dense_t : contraction<"experts ... in, experts out in -> experts ... out", expert_dense_t> {} expert_dense;
 
 /// Reorders, reduces by sum or repeats elements; the rule says which.
 template <lit Rule, class Op>
@@ -60,6 +63,26 @@ inline constexpr struct gelu_t : op<"... -> ...", gelu_t> {
     return x / (T(1) + exp(-u - u));
   }
 } gelu;
+
+/// Sigmoid linear unit of the gate times the other operand.
+inline constexpr struct gated_silu_t : op<"..., ... -> ...", gated_silu_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate, T up) { return gate / (T(1) + exp(-gate)) * up; }
+} gated_silu;
+
+/// max(x, 0)
+inline constexpr struct relu_t : op<"... -> ...", relu_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) { return x > T(0) ? x : T(0); }
+} relu;
+
+/// The operand times a number.
+inline constexpr struct scaled_t : op<"... -> ...", scaled_t> {
+  static constexpr linearity linear = linearity::all;
+  static constexpr int scalars = 1;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T by) { return x * by; }
+} scaled;
 
 /// Rows of a table: result[..., m] = table[index[...], m].
 inline constexpr struct lookup_t : op<"vocabulary width, ... -> ... width; onehot vocabulary", lookup_t> {

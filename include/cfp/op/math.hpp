@@ -39,6 +39,10 @@ CFP_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
 CFP_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
 CFP_HOST_DEVICE inline float tanh(float x) { return std::tanh(x); }
 CFP_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
+CFP_HOST_DEVICE inline float sin(float x) { return std::sin(x); }
+CFP_HOST_DEVICE inline double sin(double x) { return std::sin(x); }
+CFP_HOST_DEVICE inline float cos(float x) { return std::cos(x); }
+CFP_HOST_DEVICE inline double cos(double x) { return std::cos(x); }
 
 template <class T>
 CFP_HOST_DEVICE dual<T> exp(dual<T> x) {
@@ -58,6 +62,14 @@ template <class T>
 CFP_HOST_DEVICE dual<T> tanh(dual<T> x) {
   const T t = cfp::tanh(x.value);
   return {t, (T(1) - t * t) * x.slope};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> sin(dual<T> x) {
+  return {cfp::sin(x.value), cfp::cos(x.value) * x.slope};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> cos(dual<T> x) {
+  return {cfp::cos(x.value), -cfp::sin(x.value) * x.slope};
 }
 
 }  // namespace cfp

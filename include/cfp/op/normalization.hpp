@@ -1,4 +1,4 @@
-// Layer normalisation over the last dimension, in three operators: two row statistics and the normalised result.
+// Layer and root-mean-square normalisation over the last dimension: row statistics, then the normalised result.
 // Splitting the row leaves partial statistics, so it owes all-reduces of the size of a row count and nothing more.
 #pragma once
 
@@ -78,5 +78,46 @@ inline constexpr struct layer_norm_t : op<"... width, ..., ..., width, width -> 
       {&info<copy_t>, "... width -> width", {{{gradient_source::gradient, 0}}, 1}, {{4}, 1}},
   }};
 } layer_norm;
+
+/// Row sum of squares.
+inline constexpr struct rms_square_t : op<"... width -> ...", rms_square_t> {
+  static constexpr bool statistic = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) { return x * x; }
+} rms_square;
+
+namespace detail {
+struct rms_dot_t : norm_op<"... width, ... width, width -> ...", rms_dot_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T dz, T x, T w, T, T) { return dz * x * w; }
+};
+struct rms_input_t : norm_op<"... width, ... width, ..., width, ... -> ... width", rms_input_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T dz, T x, T square, T w, T dot, T per, T epsilon) {
+    const T r = T(1) / sqrt(square * per + epsilon);
+    return r * (dz * w - per * x * r * r * dot);
+  }
+};
+struct rms_weight_t : norm_op<"... width, ... width, ... -> width", rms_weight_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T dz, T x, T square, T per, T epsilon) { return dz * x / sqrt(square * per + epsilon); }
+};
+}  // namespace detail
+
+/// y = x / sqrt(mean(x^2) + epsilon) * weight. Operands: x, rms_square(x), weight; scalars: 1/width, epsilon. Its gradient
+/// along x is the whole one, the statistic included.
+inline constexpr struct rms_norm_t : op<"... width, ..., width -> ... width", rms_norm_t> {
+  static constexpr int scalars = 2;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T square, T weight, T per, T epsilon) {
+    return x / sqrt(square * per + epsilon) * weight;
+  }
+  static constexpr std::array<gradient_step, 3> gradient = {{
+      {&info<detail::rms_dot_t>, detail::rms_dot_t::rule_source, {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 2}}, 3}, {{-1}, 1}},
+      {&info<detail::rms_input_t>, detail::rms_input_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {step, 0}}, 5}, {{0}, 1}},
+      {&info<detail::rms_weight_t>, detail::rms_weight_t::rule_source, {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}}, 3}, {{2}, 1}},
+  }};
+} rms_norm;
 
 }  // namespace cfp

@@ -1,4 +1,4 @@
-// Causal softmax over keys, and cross entropy over a vocabulary: row statistics, then the result.
+// Softmax over rows, masked softmax over keys, and cross entropy over a vocabulary: row statistics, then the result.
 #pragma once
 
 #include <cfp/op/catalogue.hpp>
@@ -7,54 +7,69 @@
 
 namespace cfp::inline v0_1 {
 
-/// Largest scaled score of each query among the keys it may see; scalar: the scale.
-inline constexpr struct causal_max_t : op<"b h q k -> b h q; max k; index q k", causal_max_t> {
+namespace detail {
+// Query q sees keys up to q + reach.
+template <class T>
+CFP_HOST_DEVICE bool sees(long q, long k, T reach) {
+  return static_cast<T>(k) <= static_cast<T>(q) + reach;
+}
+}  // namespace detail
+
+/// How far ahead a query sees: `causal` itself and what precedes it, `everywhere` all keys.
+inline constexpr double causal = 0, everywhere = std::numeric_limits<double>::infinity();
+
+/// Largest scaled score of each query among the keys it sees; scalars: the scale, the reach.
+inline constexpr struct masked_max_t : op<"... q k -> ... q; max k; index q k", masked_max_t> {
   static constexpr bool statistic = true;
-  static constexpr int scalars = 1;
+  static constexpr int scalars = 2;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T scale, long q, long k) {
-    return k <= q ? x * scale : -std::numeric_limits<T>::infinity();
+  CFP_HOST_DEVICE static T apply(T x, T scale, T reach, long q, long k) {
+    return detail::sees(q, k, reach) ? x * scale : -std::numeric_limits<T>::infinity();
   }
-} causal_max;
+} masked_max;
 
 /// Sum of exponentials relative to that.
-inline constexpr struct causal_sum_t : op<"b h q k, b h q -> b h q; index q k", causal_sum_t> {
+inline constexpr struct masked_sum_t : op<"... q k, ... q -> ... q; index q k", masked_sum_t> {
   static constexpr bool statistic = true;
-  static constexpr int scalars = 1;
+  static constexpr int scalars = 2;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T max, T scale, long q, long k) {
-    return k <= q ? exp(x * scale - max) : T(0);
+  CFP_HOST_DEVICE static T apply(T x, T max, T scale, T reach, long q, long k) {
+    return detail::sees(q, k, reach) ? exp(x * scale - max) : T(0);
   }
-} causal_sum;
+} masked_sum;
 
 namespace detail {
-struct causal_dot_t : op<"b h q k, b h q k -> b h q", causal_dot_t> {
+struct softmax_dot_t : op<"... k, ... k -> ...", softmax_dot_t> {
   static constexpr bool derived = true;
-  static constexpr int scalars = 1;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T y, T) { return dz * y; }
+  CFP_HOST_DEVICE static T apply(T dz, T y) { return dz * y; }
 };
-struct causal_input_t : op<"b h q k, b h q k, b h q -> b h q k", causal_input_t> {
+struct softmax_input_t : op<"... k, ... k, ... -> ... k", softmax_input_t> {
   static constexpr bool derived = true;
-  static constexpr int scalars = 1;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T y, T dot, T scale) { return scale * y * (dz - dot); }
+  CFP_HOST_DEVICE static T apply(T dz, T y, T dot) { return y * (dz - dot); }
+};
+struct masked_input_t : op<"... q k, ... q k, ... q -> ... q k", masked_input_t> {
+  static constexpr bool derived = true;
+  static constexpr int scalars = 2;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T dz, T y, T dot, T scale, T) { return scale * y * (dz - dot); }
 };
 }  // namespace detail
 
-/// softmax(scale x) over the keys k <= q. Operands: scores, causal_max, causal_sum; scalar: the scale.
-inline constexpr struct causal_softmax_t : op<"b h q k, b h q, b h q -> b h q k; index q k", causal_softmax_t> {
-  static constexpr int scalars = 1;
+/// softmax(scale x) over the keys a query sees. Operands: scores, masked_max, masked_sum; scalars: the scale, the reach.
+inline constexpr struct masked_softmax_t : op<"... q k, ... q, ... q -> ... q k; index q k", masked_softmax_t> {
+  static constexpr int scalars = 2;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T max, T sum, T scale, long q, long k) {
-    return k <= q ? exp(x * scale - max) / sum : T(0);
+  CFP_HOST_DEVICE static T apply(T x, T max, T sum, T scale, T reach, long q, long k) {
+    return detail::sees(q, k, reach) ? exp(x * scale - max) / sum : T(0);
   }
   static constexpr std::array<gradient_step, 2> gradient = {{
-      {&info<detail::causal_dot_t>, detail::causal_dot_t::rule_source, {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
-      {&info<detail::causal_input_t>, detail::causal_input_t::rule_source,
+      {&info<detail::softmax_dot_t>, "... q k, ... q k -> ... q", {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
+      {&info<detail::masked_input_t>, detail::masked_input_t::rule_source,
        {{{gradient_source::gradient, 0}, {result, 0}, {step, 0}}, 3}, {{0}, 1}},
   }};
-} causal_softmax;
+} masked_softmax;
 
 /// Largest logit of each row.
 inline constexpr struct logits_max_t : op<"... vocabulary -> ...; max vocabulary", logits_max_t> {
@@ -69,6 +84,17 @@ inline constexpr struct logits_sum_t : op<"... vocabulary, ... -> ...", logits_s
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T max) { return exp(x - max); }
 } logits_sum;
+
+/// Exponentials over their sum. Operands: logits, logits_max, logits_sum.
+inline constexpr struct softmax_t : op<"... vocabulary, ..., ... -> ... vocabulary", softmax_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T max, T sum) { return exp(x - max) / sum; }
+  static constexpr std::array<gradient_step, 2> gradient = {{
+      {&info<detail::softmax_dot_t>, "... vocabulary, ... vocabulary -> ...", {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
+      {&info<detail::softmax_input_t>, "... vocabulary, ... vocabulary, ... -> ... vocabulary",
+       {{{gradient_source::gradient, 0}, {result, 0}, {step, 0}}, 3}, {{0}, 1}},
+  }};
+} softmax;
 
 namespace detail {
 struct cross_entropy_input_t

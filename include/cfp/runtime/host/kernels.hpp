@@ -4,6 +4,7 @@
 #include <cfp/op/attention.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/optimizer.hpp>
+#include <cfp/op/routing.hpp>
 #include <cfp/op/softmax.hpp>
 #include <cfp/runtime/host/map_kernel.hpp>
 #include <cfp/runtime/host/product_kernel.hpp>
@@ -67,6 +68,34 @@ void run_adamw(const call& c) {
     w[i] = adamw_t::apply(w[i], g[i], m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
 }
 
+/// Queues of experts, group by group: see queue_places.
+template <class T>
+void run_queue_places(const call& c) {
+  const pattern& dims = c.r().operands[0];
+  const auto size = [&](int d) { return c.size[dims.factors[d]]; };
+  const auto stride = [&](const call_tensor& t, int d) { return t.stride[dims.factors[d]]; };
+  const long groups = size(0), tokens = size(1), experts = size(2), choices = static_cast<long>(c.op->scalars[0]);
+  const long group_in = stride(c.operand[0], 0), token_in = stride(c.operand[0], 1), expert_in = stride(c.operand[0], 2);
+  const long group_out = stride(c.result[0], 0), token_out = stride(c.result[0], 1), expert_out = stride(c.result[0], 2);
+  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), groups, [&](long g) {
+    const T* from = static_cast<const T*>(c.operand[0].data) + g * group_in;
+    T* to = static_cast<T*>(c.result[0].data) + g * group_out;
+    for (long s = 0; s < tokens; ++s)
+      for (long e = 0; e < experts; ++e) to[s * token_out + e * expert_out] = T(0);
+    std::vector<long> waiting(static_cast<std::size_t>(experts), 0);
+    for (long k = 0; k < choices; ++k)
+      for (long s = 0; s < tokens; ++s) {
+        long best = -1;  // of those not chosen yet
+        for (long e = 0; e < experts; ++e)
+          if (to[s * token_out + e * expert_out] == T(0) &&
+              (best < 0 || from[s * token_in + e * expert_in] > from[s * token_in + best * expert_in]))
+            best = e;
+        const T p = static_cast<T>(++waiting[static_cast<std::size_t>(best)]);
+        to[s * token_out + best * expert_out] = k == 0 ? p : -p;
+      }
+  });
+}
+
 /// Kernels for numbers of type T.
 template <class T>
 class kernels {
@@ -89,7 +118,8 @@ class kernels {
       case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };
       case op_body::stack: return [](const call& c) { run_unstack<T>(c, true); };
       case op_body::update: return &run_adamw<T>;
-      case op_body::map: break;
+      case op_body::map:
+      case op_body::routine: break;
     }
     const auto at = table_.find(&op);
     if (at == table_.end())
@@ -100,11 +130,6 @@ class kernels {
   }
 
  private:
-  using detail_norm_dot = cfp::detail::norm_dot_t;
-  using detail_norm_dot_normal = cfp::detail::norm_dot_normal_t;
-  using detail_norm_input = cfp::detail::norm_input_t;
-  using detail_norm_weight = cfp::detail::norm_weight_t;
-
   template <class Op>
   void add_one() {
     if constexpr (Op::body == op_body::map) {
@@ -126,10 +151,14 @@ class kernels {
 // Not inline: a program of many files may compile the catalogue once (see below).
 template <class T>
 kernels<T>::kernels() {
-  add<copy_t, add_t, bias_t, add_rows_t, mul_t, gelu_t, lookup_t, scatter_add_t, norm_sum_t, norm_square_t,
-      detail_norm_dot, detail_norm_dot_normal, detail_norm_input, detail_norm_weight, layer_norm_t, causal_max_t,
-      causal_sum_t, cfp::detail::causal_dot_t, cfp::detail::causal_input_t, causal_softmax_t, logits_max_t,
-      logits_sum_t, cfp::detail::cross_entropy_input_t, cross_entropy_t, merge_heads_t>();
+  add<copy_t, add_t, bias_t, add_rows_t, mul_t, scaled_t, gelu_t, relu_t, gated_silu_t, lookup_t, scatter_add_t>();
+  add<norm_sum_t, norm_square_t, cfp::detail::norm_dot_t, cfp::detail::norm_dot_normal_t, cfp::detail::norm_input_t, cfp::detail::norm_weight_t, layer_norm_t,
+      rms_square_t, cfp::detail::rms_dot_t, cfp::detail::rms_input_t, cfp::detail::rms_weight_t, rms_norm_t>();
+  add<masked_max_t, masked_sum_t, cfp::detail::softmax_dot_t, cfp::detail::softmax_input_t, cfp::detail::masked_input_t, masked_softmax_t, softmax_t,
+      logits_max_t, logits_sum_t, cfp::detail::cross_entropy_input_t, cross_entropy_t>();
+  add<split_heads_t, merge_heads_t, split_groups_t, merge_groups_t, add_positions_t, rotary_t, cfp::detail::rotary_input_t>();
+  add<chosen_sum_t, dispatch_t, combine_t, first_choices_t, gate_mass_t>();
+  table_[&info<queue_places_t>] = &run_queue_places<T>;
 }
 
 // With CFP_KERNELS_ELSEWHERE defined, one file without it must hold
