@@ -7,6 +7,7 @@
 #include <malloc.h>
 
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <new>
 #include <random>
@@ -16,28 +17,36 @@ namespace driver {
 /// Bytes this thread holds through operator new, and the most it ever held. Fed by `counting_new.hpp`.
 inline thread_local long bytes_now = 0, bytes_peak = 0;
 
-/// The data of one step: whole tensors of indices.
-struct batch {
-  std::vector<std::int32_t> tokens, targets, positions;
+/// The data of one step: whole tensors of indices, by the label of the input they are for.
+using batch = std::map<std::string, std::vector<std::int32_t>>;
+
+/// What a model's inputs are made of.
+struct inputs {
+  std::map<std::string, long> reads{{"tokens", 0}, {"targets", 1}};  ///< cut from the text, this far behind the place of a row
+  batch fixed;                                                       ///< the same in every step
+  long reach() const {
+    long most = 0;
+    for (const auto& [label, shift] : reads) most = std::max(most, shift);
+    return most;
+  }
 };
 
 /// Batches cut from a text: every step takes other places, the same for every mesh.
 class byte_text {
  public:
-  byte_text(std::string text, long rows, long length, std::uint64_t seed)
-      : text_(std::move(text)), rows_(rows), length_(length), seed_(seed) {}
+  byte_text(std::string text, long rows, long length, std::uint64_t seed, inputs what = {})
+      : text_(std::move(text)), rows_(rows), length_(length), seed_(seed), what_(std::move(what)) {
+    for (long i = 0; i < length_; ++i) what_.fixed["positions"].push_back(static_cast<std::int32_t>(i));
+  }
 
   batch at(long step) const {
-    batch b;
+    batch b = what_.fixed;
     for (long r = 0; r < rows_; ++r) {
       const auto w = cfp::host::random_words(seed_, 0, static_cast<std::uint64_t>(step * rows_ + r));
-      const std::size_t from = w.v[0] % (text_.size() - static_cast<std::size_t>(length_));
-      for (long i = 0; i < length_; ++i) {
-        b.tokens.push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(i)]));
-        b.targets.push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(i) + 1]));
-      }
+      const std::size_t from = w.v[0] % (text_.size() - static_cast<std::size_t>(length_ + what_.reach() - 1));
+      for (const auto& [label, shift] : what_.reads)
+        for (long i = 0; i < length_; ++i) b[label].push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(shift + i)]));
     }
-    for (long i = 0; i < length_; ++i) b.positions.push_back(static_cast<std::int32_t>(i));
     return b;
   }
 
@@ -45,13 +54,13 @@ class byte_text {
   std::string text_;
   long rows_, length_;
   std::uint64_t seed_;
+  inputs what_;
 };
 
 template <class T>
 void give(cfp::host::executor<T>& run, const cfp::graph& g, const batch& b) {
-  run.set_input(g.find("tokens"), b.tokens);
-  run.set_input(g.find("targets"), b.targets);
-  run.set_input(g.find("positions"), b.positions);
+  for (const auto& [label, data] : b)
+    if (const int v = g.find(label); v >= 0) run.set_input(v, data);
 }
 
 inline std::vector<int> sizes(const cfp::mesh_shape& mesh) {

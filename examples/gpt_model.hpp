@@ -12,9 +12,12 @@
 
 struct gpt_config {
   long layers = 12, heads = 12, width = 768, vocabulary = 50304, positions = 1024;
+  long hidden = 0;          ///< 0: 4 width
   double epsilon = 1e-5;
   double deviation = 0.02;  ///< of the initial weights
   long batch = 4, sequence = 128;
+
+  constexpr long inner() const { return hidden > 0 ? hidden : 4 * width; }
 };
 
 constexpr cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, const gpt_config& c) {
@@ -32,11 +35,10 @@ constexpr cfp::tensor gpt_linear(cfp::model& net, cfp::tensor x, std::string_vie
   return cfp::bias(cfp::linear(x, weight), bias);
 }
 
-/// One transformer block: what the compiler checks and what is trained. `scale` multiplies the scores, `residual` is the
-/// deviation of the projections into the residual.
-constexpr cfp::tensor gpt_block(cfp::model& net, cfp::tensor x, const gpt_config& c, std::string_view layer, double scale,
-                                double residual) {
-  const cfp::dimension embedding{"embedding", c.width}, hidden{"hidden", 4 * c.width};
+/// Attention and what surrounds it, the residual included. `scale` multiplies the scores, `residual` is the deviation of
+/// the projection into the residual.
+constexpr cfp::tensor gpt_attention(cfp::model& net, cfp::tensor x, const gpt_config& c, std::string_view layer, double scale, double residual) {
+  const cfp::dimension embedding{"embedding", c.width};
   net.scope(cfp::model::join(layer, "ln_1"));
   const cfp::tensor normed = gpt_norm(net, x, c);
   net.scope(cfp::model::join(layer, "attn"));
@@ -45,7 +47,11 @@ constexpr cfp::tensor gpt_block(cfp::model& net, cfp::tensor x, const gpt_config
   const cfp::tensor score = cfp::scores(q, k);
   const cfp::tensor max = cfp::masked_max(score, scale, cfp::causal), sum = cfp::masked_sum(score, max, scale, cfp::causal);
   const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::masked_softmax(score, max, sum, scale, cfp::causal), v));
-  x = cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
+  return cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
+}
+
+constexpr cfp::tensor gpt_mlp(cfp::model& net, cfp::tensor x, const gpt_config& c, std::string_view layer, double residual) {
+  const cfp::dimension embedding{"embedding", c.width}, hidden{"hidden", c.inner()};
   net.scope(cfp::model::join(layer, "ln_2"));
   const cfp::tensor middle = gpt_norm(net, x, c);
   net.scope(cfp::model::join(layer, "mlp"));
@@ -53,15 +59,31 @@ constexpr cfp::tensor gpt_block(cfp::model& net, cfp::tensor x, const gpt_config
   return cfp::add(x, gpt_linear(net, cfp::gelu(up), "c_proj", hidden, embedding, residual));
 }
 
-inline cfp::graph gpt(const gpt_config& c) {
-  cfp::model net;
+/// One transformer block: what the compiler checks and what is trained.
+constexpr cfp::tensor gpt_block(cfp::model& net, cfp::tensor x, const gpt_config& c, std::string_view layer, double scale,
+                                double residual) {
+  return gpt_mlp(net, gpt_attention(net, x, c, layer, scale, residual), c, layer, residual);
+}
+
+/// The mean cross entropy of the targets.
+inline cfp::tensor gpt_loss(cfp::model& net, cfp::tensor logits, cfp::tensor targets) {
+  const cfp::tensor max = cfp::logits_max(logits), sum = cfp::logits_sum(logits, max);
+  const double rows = static_cast<double>(net.size(targets, 0) * net.size(targets, 1));
+  return cfp::cross_entropy(logits, targets, max, sum, 1.0 / rows);
+}
+
+/// What an input of indices holds: whole numbers below `bound`.
+inline cfp::tensor indices(cfp::model& net, std::string_view label, std::initializer_list<cfp::dimension> dims, long bound) {
+  return net.input(label, dims, cfp::element::index, {0, 0, bound});
+}
+
+/// GPT-2 with layers of the caller's choice: `layer(net, x, number, scale, residual)`.
+template <class Layer>
+cfp::tensor gpt_of(cfp::model& net, const gpt_config& c, Layer&& layer) {
   const cfp::dimension batch{"batch", c.batch}, sequence{"sequence", c.sequence}, embedding{"embedding", c.width};
-  const auto indices = [&](std::string_view name, std::initializer_list<cfp::dimension> dims, long bound) {
-    return net.input(name, dims, cfp::element::index, {0, 0, bound});
-  };
-  const cfp::tensor tokens = indices("tokens", {batch, sequence}, c.vocabulary);
-  const cfp::tensor targets = indices("targets", {batch, sequence}, c.vocabulary);
-  const cfp::tensor positions = indices("positions", {sequence}, c.positions);
+  const cfp::tensor tokens = indices(net, "tokens", {batch, sequence}, c.vocabulary);
+  const cfp::tensor targets = indices(net, "targets", {batch, sequence}, c.vocabulary);
+  const cfp::tensor positions = indices(net, "positions", {sequence}, c.positions);
   const cfp::tensor wte = net.weight("wte.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, c.deviation});
   const cfp::tensor wpe = net.weight("wpe.weight", {{"positions", c.positions}, embedding}, {0, c.deviation});
   const cfp::tensor words = cfp::lookup(wte, tokens);
@@ -69,13 +91,17 @@ inline cfp::graph gpt(const gpt_config& c) {
 
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
   const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
-  for (long l = 0; l < c.layers; ++l) x = gpt_block(net, x, c, "h." + std::to_string(l), scale, residual);
+  for (long l = 0; l < c.layers; ++l) x = layer(net, x, l, scale, residual);
   net.scope("ln_f");
   const cfp::tensor last = gpt_norm(net, x, c);
   net.scope("");
-  const cfp::tensor logits = cfp::dense(last, wte);
-  const cfp::tensor max = cfp::logits_max(logits), sum = cfp::logits_sum(logits, max);
-  const double rows = static_cast<double>(c.batch * c.sequence);
-  net.recorded.loss = cfp::cross_entropy(logits, targets, max, sum, 1.0 / rows).id;
+  return gpt_loss(net, cfp::dense(last, wte), targets);
+}
+
+inline cfp::graph gpt(const gpt_config& c) {
+  cfp::model net;
+  net.recorded.loss = gpt_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double scale, double residual) {
+                        return gpt_block(m, x, c, "h." + std::to_string(l), scale, residual);
+                      }).id;
   return net.recorded;
 }

@@ -1,7 +1,7 @@
 // Blocks and segments of GPT are those the theory expects, whatever the depth and the order of writing.
 #include "../catch.hpp"
 
-#include "gpt_config.hpp"
+#include "read_config.hpp"
 
 #include <cfp/block/segments.hpp>
 #include <cfp/block/strategy.hpp>
@@ -15,7 +15,7 @@ using namespace cfp;
 namespace {
 
 gpt_config sized(long layers) {
-  gpt_config c = read_gpt_config(std::string(CFP_SOURCE_DIR) + "/examples/gpt2.json");
+  gpt_config c = read_gpt(config_file("gpt2"));
   c.layers = layers;
   return c;
 }

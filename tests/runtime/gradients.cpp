@@ -2,12 +2,12 @@
 #include "../catch.hpp"
 
 #include "driver.hpp"
-#include "gpt_config.hpp"
+#include "read_config.hpp"
 
 using namespace cfp;
 
 TEST_CASE("gradients of a GPT equal central differences") {
-  gpt_config c = read_gpt_config(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json");
+  gpt_config c = read_gpt(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json"));
   c.layers = 1;
   c.width = 16;
   c.heads = 2;

@@ -223,6 +223,9 @@ std::vector<example> examples() {
     return reshape(w(m, "x", {{"b", 4}, {"c", 16}, {"s", 4}}), size_of{"h", 4});
   });
   put("rearrange, summing", [&](model& m) { return sum_rows(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 8}})); });
+  put("heads of one group", [&](model& m) {
+    return merge_groups(gelu(split_groups(w(m, "x", {{"b", 4}, {"s", 4}, {"m", 16}}), size_of{"heads", 4}, size_of{"group", 1})));
+  });
   put("merge heads", [&](model& m) {
     return merge_heads(w(m, "x", {{"b", 4}, {"h", 4}, {"s", 4}, {"d", 4}}));
   });

@@ -3,7 +3,7 @@
 #include "../catch.hpp"
 
 #include "driver.hpp"
-#include "gpt_config.hpp"
+#include "read_config.hpp"
 
 using namespace cfp;
 
@@ -48,7 +48,7 @@ graph gated_model() {
 }
 
 gpt_config tiny_config() {
-  gpt_config c = read_gpt_config(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json");
+  gpt_config c = read_gpt(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json"));
   c.vocabulary = 512;  // weights so large that scores vary as in a wide model; else queries' gradients are rounding noise
   c.batch = 4;
   c.sequence = 8;

@@ -116,6 +116,22 @@ class block_finder {
     return true;
   }
 
+  // Siblings must agree on the dimensions they bring: each own dimension of one arrives as a factor that the other's does
+  // too. What only one of them could be split by (the depth of values, which scores have not) does not survive.
+  static bool agree(std::vector<std::map<int, int>>& first, const std::vector<std::map<int, int>>& other) {
+    if (first.size() != other.size()) return false;
+    for (auto& group : first) {
+      const auto brings = [&](const std::map<int, int>& theirs, int f) {
+        return std::any_of(theirs.begin(), theirs.end(), [&](const auto& atom) { return atom.second == f; });
+      };
+      std::erase_if(group, [&](const auto& atom) {
+        return std::none_of(other.begin(), other.end(), [&](const auto& theirs) { return brings(theirs, atom.second); });
+      });
+      if (group.empty()) return false;
+    }
+    return true;
+  }
+
   int root(int b) const {
     while (b >= 0 && merged_into_[static_cast<std::size_t>(b)] >= 0) b = merged_into_[static_cast<std::size_t>(b)];
     return b;
@@ -138,15 +154,8 @@ class block_finder {
     }
     if (candidates.empty()) return false;
     std::vector<std::vector<std::map<int, int>>> as(candidates.size());
-    std::set<int> first_factors;
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      if (!arrives(candidates[k], c, as[k])) return false;
-      std::set<int> factors;
-      for (const auto& group : as[k])
-        for (const auto& [atom, f] : group) factors.insert(f);
-      if (k == 0) first_factors = factors;
-      else if (factors != first_factors) return false;  // siblings must agree on the dimensions they bring
-    }
+    for (std::size_t k = 0; k < candidates.size(); ++k)
+      if (!arrives(candidates[k], c, as[k]) || !agree(as[0], as[k])) return false;
     const int into = candidates[0];
     for (std::size_t k = 1; k < candidates.size(); ++k) merge(candidates[k], into);
     growing& grown = blocks_[static_cast<std::size_t>(into)];
@@ -223,7 +232,8 @@ class block_finder {
         else used_by[i].insert(used_by[to].begin(), used_by[to].end());
       }
     }
-    // Connected pieces among unclaimed operations with the same future.
+    // Connected pieces among unclaimed operations with the same future. A number connects nothing but operations on
+    // numbers: no dimension goes through it.
     boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> together(n);
     const auto unclaimed = [&](std::size_t i) {
       return block_of_[i] < 0 && g_.at(static_cast<int>(i)).when == phase::forward;
@@ -231,7 +241,7 @@ class block_finder {
     const auto future = [&](std::size_t i) { return used_by[i].size() == 1 ? *used_by[i].begin() : -1; };
     for (auto [e, end] = boost::edges(wires_); e != end; ++e) {
       const auto a = boost::source(*e, wires_), b = boost::target(*e, wires_);
-      if (unclaimed(a) && unclaimed(b) && future(a) == future(b)) boost::add_edge(a, b, together);
+      if (unclaimed(a) && unclaimed(b) && used_by[a] == used_by[b] && connected(static_cast<int>(a), static_cast<int>(b))) boost::add_edge(a, b, together);
     }
     std::vector<int> component(n);
     boost::connected_components(together, component.data());
@@ -267,6 +277,14 @@ class block_finder {
     follow(out);
     name(out);
     return out;
+  }
+
+  bool connected(int producer, int consumer) const {
+    const auto numbers = [&](int o) { return g_.at(o).r.factors.empty(); };
+    if (numbers(producer) && numbers(consumer)) return true;
+    for (int v : g_.at(consumer).operands)
+      if (g_[v].producer == producer && g_[v].rank() > 0) return true;
+    return false;
   }
 
   static std::vector<int> sorted(std::vector<int> v) {

@@ -95,7 +95,7 @@ constexpr void say(text<Capacity>& to, const Piece&... piece) {
 }
 
 /// Names of tensors, in the words of public checkpoints (`h.11.attn.c_attn.weight`).
-using long_name = text<79>;
+using long_name = text<119>;
 
 /// A text as a template argument, as long as it is: names, rules, sentences.
 template <unsigned N>

@@ -131,7 +131,7 @@ struct differentiator {
       const gradient_step& step = from.op->gradient[s];
       int ellipsis = 0;
       for (const factor& f : from.r.factors)
-        if (f.label.view().starts_with("..") && f.label.view().size() == 3) ++ellipsis;
+        if (const std::string_view l = f.label.view(); l.starts_with("..") && l[2] - '0' >= ellipsis) ellipsis = l[2] - '0' + 1;  // perhaps cut since
       const rule text = parse(step.rule, ellipsis);
       operation o;
       o.op = step.op;

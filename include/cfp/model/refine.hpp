@@ -40,6 +40,7 @@ struct refiner {
   std::vector<list<cut_list, max_factors>> of_operation;
 
   constexpr explicit refiner(const graph& from) : g(from) {
+    for (operation& o : g.operations) each_pattern(o, [&](pattern& p, int) { drop_ones(o, p); });
     for (const value& v : g.values) {
       of_value.push_back({});
       for (int d = 0; d < v.rank(); ++d) of_value.back().push({});
@@ -48,6 +49,21 @@ struct refiner {
       of_operation.push_back({});
       for (int f = 0; f < o.r.factors.size(); ++f) of_operation.back().push({});
     }
+  }
+
+  // A factor of size one in a compound dimension is no part of the tensor that a split could be of.
+  static constexpr void drop_ones(const operation& o, pattern& p) {
+    pattern out;
+    for (int i = 0; i < p.factors.size(); ++i) {
+      int members = 0, ones = 0;
+      for (int k = 0; k < p.factors.size(); ++k)
+        if (p.group[k] == p.group[i]) ++members, ones += o.sizes[p.factors[k]] == 1;
+      const bool last_of_ones = ones == members && (i + 1 == p.factors.size() || p.group[i + 1] != p.group[i]);
+      if (members > 1 && o.sizes[p.factors[i]] == 1 && !last_of_ones) continue;
+      out.factors.push(p.factors[i]);
+      out.group.push(p.group[i]);
+    }
+    p = out;
   }
 
   template <class F>
@@ -117,7 +133,7 @@ struct refiner {
     factor_sizes sizes;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       parts.push(atoms(cuts[f]));
-      const bool needs_one = o.r.factors[f].one_hot || (o.op->body == op_body::routine && o.r.factors[f].whole) || o.r.coordinates.contains(static_cast<signed char>(f));
+      const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
       if (needs_one && parts[f] > 1 && problem.what == nullptr)
         problem = {"an indexed factor cannot be cut into this many parts", long_name(o.op->label), o.r.factors[f].label, parts[f], 1};
       for (int k = 0; k < parts[f]; ++k) {

@@ -58,7 +58,7 @@ class profiler {
     int all = 0, done = 0;
     std::set<std::string> seen;
     for (const decision& n : d_.nodes)
-      if (!n.operations.empty() && seen.insert(fingerprint(g_, n.operations)).second) all += static_cast<int>(n.choices());
+      if (!n.operations.empty() && seen.insert(choices_of(n)).second) all += static_cast<int>(n.choices());
     const auto first = [&](const std::string& what) {
       if (tell) tell(done++, 2 * all, what);
     };
@@ -116,8 +116,7 @@ class profiler {
         node.time.assign(n.choices(), 0.0);
         node.memory.assign(n.choices(), 0);
       } else {
-        const std::string print = fingerprint(g_, n.operations);
-        auto [at, fresh] = unique_.try_emplace(print);
+        auto [at, fresh] = unique_.try_emplace(choices_of(n));
         if (fresh) {
           for (std::size_t c = 0; c < n.choices(); ++c) {
             if (tell) tell(n.label + " [" + n.names[c] + "]");
@@ -131,6 +130,17 @@ class profiler {
       out.nodes.push_back(std::move(node));
     }
     for (const decision_edge& e : d_.edges) out.edges.push_back(edge(e));
+    return out;
+  }
+
+  // What a decision computes under which choices: sums of equal gradients may have other choices in other places.
+  std::string choices_of(const decision& n) const {
+    std::string out = fingerprint(g_, n.operations);
+    for (const auto& choice : n.assigned) {
+      out += '|';
+      for (const assignment& a : choice)
+        for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
+    }
     return out;
   }
 

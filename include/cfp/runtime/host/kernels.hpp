@@ -68,30 +68,26 @@ void run_adamw(const call& c) {
     w[i] = adamw_t::apply(w[i], g[i], m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
 }
 
-/// Queues of experts, group by group: see queue_places.
+/// Queues of experts, group by group: see queue_places. A dimension may be cut into several factors; shards are contiguous.
 template <class T>
 void run_queue_places(const call& c) {
   const pattern& dims = c.r().operands[0];
-  const auto size = [&](int d) { return c.size[dims.factors[d]]; };
-  const auto stride = [&](const call_tensor& t, int d) { return t.stride[dims.factors[d]]; };
-  const long groups = size(0), tokens = size(1), experts = size(2), choices = static_cast<long>(c.op->scalars[0]);
-  const long group_in = stride(c.operand[0], 0), token_in = stride(c.operand[0], 1), expert_in = stride(c.operand[0], 2);
-  const long group_out = stride(c.result[0], 0), token_out = stride(c.result[0], 1), expert_out = stride(c.result[0], 2);
-  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), groups, [&](long g) {
-    const T* from = static_cast<const T*>(c.operand[0].data) + g * group_in;
-    T* to = static_cast<T*>(c.result[0].data) + g * group_out;
-    for (long s = 0; s < tokens; ++s)
-      for (long e = 0; e < experts; ++e) to[s * token_out + e * expert_out] = T(0);
+  long size[3] = {1, 1, 1};
+  for (int d = 0; d < dims.factors.size(); ++d) size[dims.group[d]] *= c.size[dims.factors[d]];
+  const auto [groups, tokens, experts] = size;
+  const long choices = static_cast<long>(c.op->scalars[0]);
+  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), groups, [&, tokens = tokens, experts = experts](long g) {
+    const T* gate = static_cast<const T*>(c.operand[0].data) + g * tokens * experts;
+    T* place = static_cast<T*>(c.result[0].data) + g * tokens * experts;
+    std::fill_n(place, tokens * experts, T(0));
     std::vector<long> waiting(static_cast<std::size_t>(experts), 0);
     for (long k = 0; k < choices; ++k)
       for (long s = 0; s < tokens; ++s) {
         long best = -1;  // of those not chosen yet
         for (long e = 0; e < experts; ++e)
-          if (to[s * token_out + e * expert_out] == T(0) &&
-              (best < 0 || from[s * token_in + e * expert_in] > from[s * token_in + best * expert_in]))
-            best = e;
+          if (place[s * experts + e] == T(0) && (best < 0 || gate[s * experts + e] > gate[s * experts + best])) best = e;
         const T p = static_cast<T>(++waiting[static_cast<std::size_t>(best)]);
-        to[s * token_out + best * expert_out] = k == 0 ? p : -p;
+        place[s * experts + best] = k == 0 ? p : -p;
       }
   });
 }

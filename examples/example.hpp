@@ -1,0 +1,441 @@
+// What the example programs share: options, planning, training under the plan, verification, comparison and the summary.
+#pragma once
+
+#include "counting_new.hpp"
+#include "read_config.hpp"
+
+#include <cfp/plan/header.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <unistd.h>
+
+namespace example {
+
+using namespace cfp;
+
+/// Sizes given on the command line; 0: those of the configuration.
+struct asked {
+  long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
+
+  long padded(long vocabulary_given) const { return vocabulary > 0 ? vocabulary : (vocabulary_given + 127) / 128 * 128; }
+};
+
+/// A model of given sizes.
+struct built {
+  graph forward;
+  std::string sizes;  ///< "layers=2 width=768 ...": what tells it from others of its kind
+  long layers = 0, vocabulary = 0, vocabulary_given = 0;
+  std::vector<std::pair<std::string, std::string>> wishes;  ///< plans people use: name, and the dimensions they split, best first
+  driver::inputs inputs{};
+};
+
+/// "layers=2 width=768"
+inline std::string sizes_text(std::initializer_list<std::pair<const char*, long>> sizes) {
+  std::string out;
+  for (const auto& [label, n] : sizes) out.append(out.empty() ? "" : " ").append(label).append(1, '=').append(std::to_string(n));
+  return out;
+}
+
+inline void fits(const char* key, long sequence, long positions, const config_file& file) {
+  if (sequence > positions)
+    throw bad_input("--seq " + std::to_string(sequence) + " exceeds " + key + " " + std::to_string(positions) + " of " + file.path);
+}
+
+/// One example program.
+struct example_info {
+  const char* description;
+  const char* model;  ///< unless --model says another
+  std::function<built(const config_file&, const asked&)> build;
+};
+
+struct options {
+  std::string model, mesh = "data=2", text, profile, save_plan, save_header, use_plan, summary;
+  long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
+  int compare = 20;
+  bool analyse = false;
+  std::uint64_t seed = 1;
+};
+
+inline mesh_shape read_mesh(const std::string& text) {
+  const auto fail = [&](const std::string& why) { return bad_input("--mesh " + text + ": " + why); };
+  mesh_shape mesh;
+  std::stringstream in(text);
+  for (std::string item; std::getline(in, item, ',');) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) throw fail("write axes as name=size, for example data=2,model=2");
+    const std::string label = item.substr(0, equals), size = item.substr(equals + 1);
+    if (label.size() > 23) throw fail("an axis name has at most 23 characters");
+    if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos || size.size() > 3 || std::stoi(size) < 1)
+      throw fail("the size of axis '" + label + "' must be a number from 1 to 999, is '" + size + "'");
+    if (mesh.find(label) >= 0) throw fail("axis '" + label + "' stands twice");
+    if (mesh.rank() == max_axes) throw fail("a mesh has at most 4 axes");
+    mesh.axes.push({name(label), std::stoi(size)});
+  }
+  if (mesh.rank() == 0) throw fail("no axis");
+  if (mesh.devices() > 64) throw fail(std::to_string(mesh.devices()) + " ranks, at most 64 run as threads");
+  return mesh;
+}
+
+inline std::string read_text(const std::string& path, long need) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw bad_input("--text " + path + ": cannot be read");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (static_cast<long>(text.size()) < need)
+    throw bad_input("--text " + path + ": has " + std::to_string(text.size()) + " bytes, a sequence needs " + std::to_string(need));
+  return text;
+}
+
+/// One line on a terminal, nothing elsewhere.
+class progress_line {
+ public:
+  void show(const std::string& what, double share) {
+    if (!terminal_) return;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    std::fprintf(stderr, "\r\033[K%3.0f%% %s", 100 * share, what.c_str());
+    if (share > 0.02) std::fprintf(stderr, ", about %.0f s left", seconds / share - seconds);
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (terminal_) std::fprintf(stderr, "\r\033[K");
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  bool terminal_ = isatty(2) != 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
+  double log = 0;
+  for (const operation& o : g.operations) {
+    if (o.when != phase::forward) continue;
+    int choices = 1;
+    for (const factor& f : o.r.factors) choices += !f.whole;
+    log += mesh.rank() * std::log10(static_cast<double>(choices));
+  }
+  return log;
+}
+
+inline void print_plan(const plan& p, const graph& g, const decision_graph& d, const cost_graph& costs) {
+  const std::vector<collective_count> sent = sent_for(p, g, d);
+  std::printf("\n%-38s %-30s %8s  %s\n", "decision", "choice", "ms", "sent for it by each rank");
+  for (const bool parts : {true, false})
+    for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+      const auto c = static_cast<std::size_t>(p.choices[n]);
+      if ((d.nodes[n].kind == decision::strategy_of_part) != parts || d.nodes[n].choices() < 2) continue;
+      char ms[16] = "";
+      if (!costs.nodes.empty() && !d.nodes[n].operations.empty()) std::snprintf(ms, sizeof ms, "%.2f", costs.nodes[n].time[c]);
+      std::printf("%-38s %-30s %8s  %s\n", (parts ? d.nodes[n].label : decision_label(d.nodes[n])).c_str(), d.nodes[n].names[c].c_str(), ms,
+                  describe(sent[n]).c_str());
+    }
+}
+
+inline nlohmann::ordered_json count_json(const collective_count& n) {
+  nlohmann::ordered_json j;
+  for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];
+  return j;
+}
+
+// "some/gpt_plan.hpp" -> gpt_plan
+inline std::string header_space(const std::string& file) {
+  std::string stem = file.substr(file.find_last_of('/') + 1);
+  stem = stem.substr(0, stem.find('.'));
+  for (char& c : stem)
+    if (!cfp::is_name_character(c)) c = '_';
+  return stem.empty() || (stem[0] >= '0' && stem[0] <= '9') ? "plan_" + stem : stem;
+}
+
+inline long role_bytes(const program& p, const graph& g, value_role role) {
+  long n = 0;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].persistent && p.buffers[b].root == static_cast<int>(b) && g[p.buffers[b].value].role == role)
+      n += p.buffers[b].bytes;
+  return n;
+}
+
+/// Replicated, data parallel, and the model's own wishes on the last axis with data parallelism on the others.
+inline std::vector<named_plan> named_plans(const built& net, const mesh_shape& mesh) {
+  const auto axes = static_cast<std::size_t>(mesh.rank());
+  std::vector<named_plan> out{{"replicated", std::vector<std::string>(axes, "")}, {"data_parallel", std::vector<std::string>(axes, "batch groups")}};
+  for (const auto& [label, dims] : net.wishes) {
+    out.push_back({label, std::vector<std::string>(axes, "batch groups")});
+    out.back().wishes.back() = dims;
+  }
+  return out;
+}
+
+/// What the plans people use need of a device, without running anything.
+inline void analyse(const graph& g, const mesh_shape& mesh, const decision_graph& d, const std::vector<named_plan>& named, double seconds) {
+  double parameters = 0;
+  for (const value& v : g.values)
+    if (v.role == value_role::weight && v.producer < 0) parameters += static_cast<double>(elements(v.shape));
+  std::printf("%.3f billion parameters; analysed in %.2f s\n\n%-18s %12s %12s %14s %14s\n", parameters / 1e9, seconds, "plan (float32)", "weights GiB",
+              "optimizer", "arena", "sent MiB");
+  const double gib = 1 << 30;
+  for (const named_plan& n : named) {
+    std::vector<int> choices = follow(n, d, mesh);
+    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = std::max(choices[i], 0);
+    const plan p = realise(n.name, g, mesh, d, choices);
+    std::printf("%-18s %12.2f %12.2f %14.2f %14.1f\n", n.name.c_str(), static_cast<double>(role_bytes(p.code, g, value_role::weight)) / gib,
+                static_cast<double>(role_bytes(p.code, g, value_role::state)) / gib, static_cast<double>(p.code.arena_bytes) / gib,
+                static_cast<double>(count_collectives(p.code, g, sizeof(float)).total_bytes()) / 1048576);
+  }
+}
+
+inline int run(const options& o, const example_info& info) {
+  // What can be wrong is checked before anything long begins.
+  const mesh_shape mesh = read_mesh(o.mesh);
+  const config_file config(o.model);
+  asked sizes{o.layers, o.batch, o.sequence, o.vocabulary};
+  if (sizes.layers == 0 && config.carried && !o.analyse) sizes.layers = 2;  // a few minutes on two cores
+  const built net = info.build(config, sizes);
+  if (net.vocabulary < 256) throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(net.vocabulary));
+  const std::string corpus = o.text.empty() ? std::string(CFP_SOURCE_DIR) + "/LICENSE" : o.text;
+  const driver::byte_text text(read_text(corpus, o.sequence + net.inputs.reach() + 1), o.batch, o.sequence, o.seed, net.inputs);
+  const bool oversubscribed = mesh.devices() > static_cast<int>(std::thread::hardware_concurrency());
+
+  const auto analysis_begin = std::chrono::steady_clock::now();
+  const graph g = differentiate(refine(net.forward));
+  const block_structure blocks = parallel_blocks(g);
+  const segmentation parts = segments(g, blocks);
+  const decision_graph d = decisions(g, blocks, mesh);
+  int forward = 0;
+  for (const operation& op : g.operations) forward += op.when == phase::forward;
+  std::set<std::string> unique;
+  long strategies = 0;
+  double log_blocks = 0;
+  for (const decision& n : d.nodes)
+    if (n.kind == decision::strategy_of_part) {
+      log_blocks += std::log10(static_cast<double>(n.choices()));
+      if (unique.insert(fingerprint(g, n.operations)).second) strategies += static_cast<long>(n.choices());
+    }
+  const double log_operators = log10_per_operator(g, mesh);
+  std::printf("%s: %s, mesh %s\n", o.model.c_str(), net.sizes.c_str(), o.mesh.c_str());
+  if (net.vocabulary != net.vocabulary_given) std::printf("vocabulary %ld padded to %ld\n", net.vocabulary_given, net.vocabulary);
+  std::printf("%d operators (%d forward) -> %zu blocks (%d unique) -> %zu segments (%d unique)\n", g.size(), forward,
+              blocks.blocks.size(), parts.unique_blocks, parts.segments.size(), parts.unique);
+  std::printf("search space: 10^%.0f per operator, 10^%.0f per block; %ld strategies to measure\n", log_operators, log_blocks, strategies);
+
+  bool splits = false;  // a mesh that divides nothing leaves every part one strategy
+  for (const decision& n : d.nodes) splits = splits || (n.kind == decision::strategy_of_part && n.choices() > 1);
+  if (!splits && mesh.devices() > 1)
+    throw bad_input("--mesh " + o.mesh + " divides nothing of the model: " + net.sizes + "; choose axis sizes that divide one of them");
+  const std::vector<named_plan> named = named_plans(net, mesh);
+  if (o.analyse) {
+    analyse(g, mesh, d, named, std::chrono::duration<double>(std::chrono::steady_clock::now() - analysis_begin).count());
+    return 0;
+  }
+
+  const host::kernels<float> kernels;
+  const std::string model_id = o.model + " " + net.sizes;
+  progress_line line;
+  std::vector<plan> plans;  // the found one first
+  cost_graph costs;
+  double profile_seconds = 0, solve_seconds = 0;
+  double gap = 0;
+  int profiled = 0, tried = 0;
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto since = [&](auto t) { return std::chrono::duration<double>(now() - t).count(); };
+
+  if (!o.use_plan.empty()) {
+    std::ifstream file(o.use_plan);
+    if (!file) throw bad_input("--plan " + o.use_plan + ": cannot be read");
+    try {
+      const nlohmann::json j = nlohmann::json::parse(file);
+      if (j.at("model") != model_id) throw bad_input("--plan " + o.use_plan + ": is of model '" + std::string(j.at("model")) + "', this is '" + model_id + "'");
+      plans.push_back(realise("found", g, mesh, d, choices_from_json(j, d)));
+      plans[0].predicted_ms = j.at("predicted_ms");
+    } catch (const bad_input&) {
+      throw;
+    } catch (const std::exception& e) {
+      throw bad_input("--plan " + o.use_plan + ": " + e.what());
+    }
+  } else {
+    profile_table table;
+    table.origin = {this_machine(), model_id, o.mesh};
+    if (!o.profile.empty() && std::filesystem::exists(o.profile))
+      if (const std::string why = table.load(o.profile); !why.empty())
+        std::fprintf(stderr, "profile %s ignored: %s\n", o.profile.c_str(), why.c_str());
+    rank_pool pool(driver::sizes(mesh));
+    profiler measure_with(g, mesh, d, kernels, pool, table);
+    const auto start = now();
+    costs = measure_with.build([&](int done, int all, const std::string& what) {
+      line.show("measuring " + what, all ? static_cast<double>(done) / all : 0);
+    });
+    const segment_times whole(blocks, parts, d);
+    plan_search search(g, mesh, d, whole, measure_with, costs);
+    for (const named_plan& n : named) {
+      line.show("running the segments of plan " + n.name, 1);
+      search.add(n.name, follow(n, d, mesh));
+    }
+    search_options limits;
+    if (o.memory > 0) limits.memory_limit = o.memory;
+    try {
+      plans = search.run(limits, [&](const std::string& what) { line.show(what, 1); });
+    } catch (const nothing_fits& e) {
+      throw bad_input("--memory " + std::to_string(o.memory) + ": no plan fits" +
+                      (e.least > 0 ? "; the least any plan needs is " + std::to_string(e.least) + " bytes, " +
+                                         std::to_string(e.least - o.memory) + " more" : std::string()));
+    }
+    solve_seconds = search.solve_seconds;
+    tried = search.rounds;
+    gap = search.gap;
+    profile_seconds = since(start) - solve_seconds;
+    profiled = measure_with.measured;
+    if (!o.profile.empty()) table.save(o.profile);
+    line.clear();
+  }
+  const plan& found = plans[0];
+  std::printf("measured %d programs in %.1f s, solved in %.1f ms\n", profiled, profile_seconds, 1000 * solve_seconds);
+  if (o.use_plan.empty())
+    std::printf("found after running the segments of %d plans; %.1f ms by parts, %.1f ms by segments; untried plans: at most %.1f%% faster by parts\n",
+                tried, found.additive_ms, found.predicted_ms, 100 * gap);
+  print_plan(found, g, d, costs);
+
+  // Verification: the same steps on one rank.
+  mesh_shape one;
+  one.axes.push({"one", 1});
+  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  plan_memory(single);
+  driver::difference apart;
+  driver::trained<float> alone, together;
+  driver::undecided rounding;
+  if (o.steps > 0) {
+    line.show("training on one rank", 0);
+    alone = driver::train(single, g, kernels, text, o.steps, o.seed);
+    line.show("training on one rank in float64", 0.3);
+    program precise = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(double));
+    plan_memory(precise);
+    rounding = driver::rounding_decides(alone, driver::train(precise, g, host::kernels<double>(), text, o.steps, o.seed), g);
+    line.show("training under the plan", 0.7);
+    together = driver::train(found.code, g, kernels, text, o.steps, o.seed);
+    line.clear();
+    apart = driver::compare(alone, together, g, rounding);
+    std::printf("\nverified over %ld steps: loss %.4f -> %.4f, largest relative difference %.1e; parameters %.1e (%s)\n", o.steps,
+                alone.loss.front(), alone.loss.back(), apart.loss, apart.parameters, apart.worst.c_str());
+    if (rounding.count > 0)
+      std::printf("left out of %ld parameters: %ld that float32 rounding alone decides on one rank, most of %s\n", rounding.of, rounding.count,
+                  rounding.most.c_str());
+  }
+
+  std::vector<const plan*> racing;
+  for (const plan& p : plans) racing.push_back(&p);
+  std::vector<driver::observed> seen;
+  if (o.compare > 0)
+    seen = driver::race(racing, g, mesh, kernels, text, o.compare, o.seed,
+                        [&](int done, int all) { line.show("comparing plans", static_cast<double>(done) / all); });
+  std::vector<std::array<double, 3>> ratios;
+  for (const driver::observed& s : seen) ratios.push_back(driver::paired_ratio(s.ms, seen[0].ms));
+  // A plan that seems faster beyond doubt must be so on fresh steps too.
+  for (std::size_t p = 1; p < seen.size(); ++p) {
+    if (ratios[p][2] >= 0.95) continue;
+    const auto again = driver::race({racing[0], racing[p]}, g, mesh, kernels, text, o.compare, o.seed + 1,
+                                    [&](int done, int all) { line.show("checking " + plans[p].name + " again", static_cast<double>(done) / all); });
+    ratios[p] = driver::paired_ratio(again[1].ms, again[0].ms);
+  }
+  line.clear();
+  nlohmann::ordered_json summary;
+  summary["model"] = o.model;
+  summary["layers"] = net.layers;
+  summary["batch"] = o.batch;
+  summary["sequence"] = o.sequence;
+  for (const mesh_axis& a : mesh.axes) summary["mesh"][std::string(a.label.view())] = a.size;
+  summary["operators"] = g.size();
+  summary["blocks"] = blocks.blocks.size();
+  summary["segments"] = {{"total", parts.segments.size()}, {"unique", parts.unique}};
+  summary["search"] = {{"exhaustive_log10", log_operators}, {"strategies", strategies}, {"profiled", profiled}};
+  summary["profile_seconds"] = profile_seconds;
+  summary["solve_seconds"] = solve_seconds;
+  summary["plans"] = nlohmann::ordered_json::array();
+  std::printf("\n%-14s %10s %10s %10s %22s %10s %12s\n", "plan", "predicted", "measured", "tokens/s", "time / found's", "peak MiB", "sent MiB");
+  bool counts_agree = true, faster = false;
+  for (std::size_t p = 0; p < seen.size(); ++p) {
+    const collective_count inferred = count_collectives(plans[p].code, g, sizeof(float));
+    counts_agree = counts_agree && inferred == seen[p].sent;
+    const double ms = median(seen[p].ms);
+    const auto& ratio = ratios[p];
+    faster = faster || ratio[2] < 0.95;
+    std::printf("%-14s %7.1f ms %7.1f ms %10.0f    %5.3f [%5.3f, %5.3f] %10.1f %12.2f\n", plans[p].name.c_str(), plans[p].predicted_ms, ms,
+                1000.0 * static_cast<double>(o.batch * o.sequence) / ms, ratio[0], ratio[1], ratio[2],
+                static_cast<double>(seen[p].peak_bytes) / 1048576, static_cast<double>(seen[p].sent.total_bytes()) / 1048576);
+    summary["plans"].push_back({{"name", plans[p].name}, {"predicted_ms", plans[p].predicted_ms}, {"measured_ms", ms},
+                                {"predicted_peak_bytes", predicted_peak(plans[p].code)}, {"measured_peak_bytes", seen[p].peak_bytes},
+                                {"ratio_to_found", ratio}, {"collectives", count_json(seen[p].sent)}, {"bytes_per_rank", seen[p].sent.total_bytes()},
+                                {"outside_kernels", seen[p].outside}});
+  }
+  if (faster && !oversubscribed) std::printf("a compared plan is faster than the found one, on fresh steps too: what was measured does not hold here\n");
+  if (oversubscribed) std::printf("oversubscribed: %d ranks on %u threads; these times are no timings\n", mesh.devices(), std::thread::hardware_concurrency());
+  summary["oversubscribed"] = oversubscribed;
+  summary["verification"] = {{"steps", o.steps}, {"loss_single", alone.loss}, {"loss_parallel", together.loss},
+                             {"max_relative_error", apart.loss}, {"parameters_max_relative_error", apart.parameters},
+                             {"parameters", rounding.of}, {"parameters_left_out", rounding.count}};
+  const program_memory kept = memory_of(found.code, g);
+  const long weights = role_bytes(found.code, g, value_role::weight), state = role_bytes(found.code, g, value_role::state);
+  std::printf("memory per rank of the found plan, MiB: weights %.1f, optimizer %.1f, activations kept for backward %.1f, transient (gradients too) %.1f\n",
+              static_cast<double>(weights) / 1048576, static_cast<double>(state) / 1048576,
+              static_cast<double>(kept.kept - weights - state) / 1048576, static_cast<double>(kept.transient) / 1048576);
+  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, model_id).dump(1));
+  if (!o.save_header.empty()) {
+    const segment_times times(blocks, parts, d);
+    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), model_id, found, g, mesh, times));
+  }
+  if (!o.summary.empty()) profile_table::write_file(o.summary, summary.dump(1));
+  if (!counts_agree) {
+    std::fprintf(stderr, "collectives counted in the communicators differ from those inferred from the rules\n");
+    return 1;
+  }
+  if (o.steps > 0 && !(apart.loss <= 1e-4 && apart.parameters <= 1e-3 && rounding.count * 100 <= rounding.of)) {
+    std::fprintf(stderr, "the plan does not train as one rank does\n");
+    return 1;
+  }
+  return 0;
+}
+
+/// The program: 0 all well, 1 a promise was broken, 2 bad input.
+inline int run_example(int argc, char** argv, const example_info& info) {
+  options o;
+  o.model = info.model;
+  CLI::App app{std::string(info.description) + ": plans it for CPU ranks, verifies the plan against one rank and compares it with the plans people use."};
+  app.add_option("--model", o.model, "a model of examples/models by name, or a configuration file of that format")->capture_default_str();
+  app.add_option("--layers", o.layers, "layers; of a model of examples/models 2 unless given, else as many as the configuration has")->check(CLI::Range(1l, 10000l));
+  app.add_option("--batch", o.batch, "sequences per step")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
+  app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
+  app.add_option("--steps", o.steps, "training steps to verify")->check(CLI::Range(0l, 100000l))->capture_default_str();
+  app.add_option("--compare", o.compare, "steps of each plan in the comparison")->check(CLI::Range(0, 100000))->capture_default_str();
+  app.add_option("--text", o.text, "file whose bytes are the tokens");
+  app.add_option("--memory", o.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
+  app.add_option("--profile", o.profile, "table of measured times to read and extend");
+  app.add_option("--save-plan", o.save_plan, "write the found plan");
+  app.add_option("--save-header", o.save_header, "write the found plan as a C++ header that the compiler checks");
+  app.add_option("--plan", o.use_plan, "run a saved plan, measuring nothing");
+  app.add_option("--summary", o.summary, "write the summary as JSON");
+  app.add_flag("--analyse", o.analyse, "show blocks, segments, strategies and memory of all layers, run nothing");
+  app.add_option("--seed", o.seed, "of initial weights and batches")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : 2;
+  }
+  try {
+    return run(o, info);
+  } catch (const bad_input& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  } catch (const shape_error& e) {
+    std::fprintf(stderr, "%s\n", words(e).characters);
+    return 2;
+  } catch (const char* e) {
+    std::fprintf(stderr, "%s\n", e);
+    return 1;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
+
+}  // namespace example

@@ -1,0 +1,27 @@
+// The same for mixtures of experts: GShard's (model_type "gshard") and Mixtral's ("mixtral").
+#include "example.hpp"
+
+int main(int argc, char** argv) {
+  return example::run_example(argc, argv, {"Mixture of experts", "alpa-moe-380m", [](const config_file& file, const example::asked& asked) {
+    const bool is_mixtral = file.type({"gshard", "mixtral"}) == "mixtral";
+    gpt_config g = is_mixtral ? gpt_config{} : read_gpt(file);
+    llama_config l = is_mixtral ? read_llama(file) : llama_config{};
+    experts_config e = read_experts(file);
+    example::built out;
+    out.vocabulary_given = is_mixtral ? l.vocabulary : g.vocabulary;
+    out.layers = g.layers = l.layers = asked.layers > 0 ? asked.layers : is_mixtral ? l.layers : g.layers;
+    out.vocabulary = g.vocabulary = l.vocabulary = asked.padded(out.vocabulary_given);
+    g.batch = l.batch = asked.batch;
+    g.sequence = l.sequence = asked.sequence;
+    example::fits(is_mixtral ? "max_position_embeddings" : "n_positions", asked.sequence, is_mixtral ? l.positions : g.positions, file);
+    // Sequences routed together; of a small batch at most half, so that there are groups to split.
+    e.group = std::max(1l, std::min(e.group / asked.sequence, asked.batch / 2)) * asked.sequence;
+    if (asked.batch * asked.sequence % e.group != 0)
+      throw bad_input("--batch " + std::to_string(asked.batch) + " sequences do not make whole groups of " + std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
+    out.sizes = example::sizes_text({{"layers", out.layers}, {"width", is_mixtral ? l.width : g.width}, {"heads", is_mixtral ? l.heads : g.heads}, {"experts", e.count},
+                                     {"choices", e.choices}, {"hidden", e.hidden}, {"vocabulary", out.vocabulary}, {"batch", asked.batch}, {"sequence", asked.sequence}, {"group", e.group}});
+    out.wishes = {{"column_row", "heads hidden vocabulary"}, {"expert_parallel", "experts batch groups"}};
+    out.forward = is_mixtral ? mixtral(l, e) : gshard(g, e);
+    return out;
+  }});
+}

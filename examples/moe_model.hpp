@@ -1,0 +1,87 @@
+// Mixture-of-experts models: GShard's (GPT-2 with experts in every second layer) and Mixtral's (LLaMA with experts in every
+// layer). Both dispatch by GShard's einsums, so that shapes are static: an expert takes tokens up to its capacity.
+#pragma once
+
+#include "llama_model.hpp"
+
+#include <cfp/op/routing.hpp>
+
+struct experts_config {
+  long count = 8, choices = 2, hidden = 3072;
+  double capacity_factor = 2.0;  ///< places per expert: choices * tokens of a group / experts, times this / choices
+  double balance = 0.01;         ///< weight of the balancing loss
+  long group = 0;                ///< tokens routed together; a multiple of the sequence; 0: a sequence
+  bool gated = false;            ///< SwiGLU experts (Mixtral) instead of GELU
+};
+
+/// What a layer of experts adds to the residual, and its balancing loss.
+struct experts_result {
+  cfp::tensor y, balance;
+};
+
+inline constexpr cfp::op<"(groups joined) s width -> groups (joined s) width"> group_tokens;
+inline constexpr cfp::op<"groups (joined s) width -> (groups joined) s width"> ungroup_tokens;
+
+/// The expert layer on normed tokens (batch, sequence, width).
+inline experts_result experts_layer(cfp::model& net, cfp::tensor x, const experts_config& e, double deviation, double residual) {
+  const long sequence = net.size(x, 1), width = net.size(x, 2);
+  const cfp::dimension embedding{"embedding", width}, experts{"experts", e.count}, hidden{"hidden", e.hidden};
+  const cfp::size_of joined{"joined", e.group > sequence ? e.group / sequence : 1};
+  const cfp::tensor tokens = joined.size > 1 ? group_tokens(x, joined) : x;
+  const long groups = net.size(tokens, 0), of_group = net.size(tokens, 1);
+  const cfp::tensor logits = cfp::dense(tokens, net.weight("gate.weight", {experts, embedding}, {0, deviation}));
+  const cfp::tensor max = cfp::logits_max(logits), gates = cfp::softmax(logits, max, cfp::logits_sum(logits, max));
+  const cfp::tensor place = cfp::queue_places(gates, e.choices);
+  const long places = std::max(1l, static_cast<long>(e.capacity_factor * static_cast<double>(of_group) / static_cast<double>(e.count)));
+  const cfp::size_of capacity{"capacity", places};
+  const cfp::tensor sent = cfp::to_experts(cfp::dispatch(place, capacity), tokens);
+  const auto weight = [&](std::string_view name, cfp::dimension out, cfp::dimension in, double d) {
+    return net.weight(cfp::model::join("experts", cfp::model::join(name, "weight")), {experts, out, in}, {0, d});
+  };
+  const cfp::tensor first = cfp::expert_dense(sent, weight("w1", hidden, embedding, deviation));
+  const cfp::tensor inner = e.gated ? cfp::gated_silu(first, cfp::expert_dense(sent, weight("w3", hidden, embedding, deviation))) : cfp::gelu(first);
+  const cfp::tensor answers = cfp::expert_dense(inner, weight("w2", embedding, hidden, residual));
+  const cfp::tensor back = cfp::from_experts(cfp::combine(gates, place, cfp::chosen_sum(gates, place), capacity), answers);
+  // mean over groups of experts * sum over experts of (share of first choices) * (mean gate)
+  const double n = static_cast<double>(of_group);
+  const cfp::tensor uneven = cfp::imbalance(cfp::first_choices(place), cfp::gate_mass(gates));
+  return {joined.size > 1 ? ungroup_tokens(back, joined, cfp::size_of{"s", sequence}) : back,
+          cfp::scaled(uneven, e.balance * static_cast<double>(e.count) / (n * n * static_cast<double>(groups)))};
+}
+
+inline cfp::graph gshard(const gpt_config& c, const experts_config& e) {
+  cfp::model net;
+  std::vector<cfp::tensor> balance;
+  cfp::tensor loss = gpt_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double scale, double residual) {
+    const std::string layer = "h." + std::to_string(l);
+    x = gpt_attention(m, x, c, layer, scale, residual);
+    if (l % 2 == 0) return gpt_mlp(m, x, c, layer, residual);
+    m.scope(layer + ".ln_2");
+    const cfp::tensor middle = gpt_norm(m, x, c);
+    m.scope(layer + ".moe");
+    const experts_result r = experts_layer(m, middle, e, c.deviation, residual);
+    balance.push_back(r.balance);
+    return cfp::add(x, r.y);
+  });
+  for (const cfp::tensor& b : balance) loss = cfp::add(loss, b);
+  net.recorded.loss = loss.id;
+  return net.recorded;
+}
+
+inline cfp::graph mixtral(const llama_config& c, const experts_config& e) {
+  cfp::model net;
+  std::vector<cfp::tensor> balance;
+  cfp::tensor loss = llama_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double residual) {
+    const std::string layer = "model.layers." + std::to_string(l);
+    x = llama_attention(m, x, c, layer, residual);
+    m.scope(layer + ".post_attention_layernorm");
+    const cfp::tensor middle = llama_norm(m, x, c.width, c.epsilon);
+    m.scope(layer + ".block_sparse_moe");
+    const experts_result r = experts_layer(m, middle, e, c.deviation, residual);
+    balance.push_back(r.balance);
+    return cfp::add(x, r.y);
+  });
+  for (const cfp::tensor& b : balance) loss = cfp::add(loss, b);
+  net.recorded.loss = loss.id;
+  return net.recorded;
+}

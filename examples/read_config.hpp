@@ -1,0 +1,163 @@
+// Reads the configuration files public models have.
+#pragma once
+
+#include "moe_model.hpp"
+#include "t5_model.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+/// Bad input: one sentence for stderr; the program ends with exit code 2.
+struct bad_input : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A configuration file. What is wrong with it is thrown as bad_input naming file, key and value.
+class config_file {
+ public:
+  std::string path;
+  bool carried = false;  ///< one of examples/models, asked for by name
+
+  /// The name of a model in examples/models, or a path.
+  explicit config_file(const std::string& model) : path(model) {
+    const std::string named = std::string(CFP_SOURCE_DIR) + "/examples/models/" + model + ".json";
+    if (model.find('/') == std::string::npos && std::filesystem::exists(named)) path = named, carried = true;
+    std::ifstream file(path);
+    if (!file) throw bad_input(path + ": cannot be read; give --model a configuration file or one of " + names());
+    try {
+      json_ = nlohmann::json::parse(file);
+    } catch (const nlohmann::json::exception& e) {
+      throw bad_input(path + ": is no JSON: " + e.what());
+    }
+  }
+
+  bad_input fail(const std::string& key, const std::string& why) const { return bad_input(path + ": key '" + key + "' " + why); }
+  bool has(const char* key) const { return json_.is_object() && json_.contains(key) && !json_.at(key).is_null(); }
+
+  long integer(const char* key) const {
+    if (!has(key)) throw fail(key, "is missing");
+    if (!json_.at(key).is_number_integer()) throw fail(key, "must be a whole number, is " + json_.at(key).dump());
+    const long n = json_.at(key);
+    if (n < 1 || n > 1'000'000'000) throw fail(key, "must be at least 1 and below 1e9, is " + std::to_string(n));
+    return n;
+  }
+  double number(const char* key) const {
+    if (!has(key)) throw fail(key, "is missing");
+    if (!json_.at(key).is_number()) throw fail(key, "must be a number, is " + json_.at(key).dump());
+    if (!(json_.at(key) > 0)) throw fail(key, "must be a positive number, is " + json_.at(key).dump());
+    return json_.at(key);
+  }
+  double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
+  bool flag(const char* key, bool otherwise) const {
+    if (!has(key)) return otherwise;
+    if (!json_.at(key).is_boolean()) throw fail(key, "must be true or false, is " + json_.at(key).dump());
+    return json_.at(key);
+  }
+  /// Where the key stands, it must say this.
+  void only(const char* key, const nlohmann::json& value) const {
+    if (has(key) && json_.at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + json_.at(key).dump());
+  }
+  /// "gpt2", "llama", ...: one of those a program knows.
+  std::string type(const std::vector<std::string>& known) const {
+    if (!has("model_type")) throw fail("model_type", "is missing");
+    std::string list;
+    for (const std::string& k : known) {
+      if (json_.at("model_type") == k) return k;
+      list.append(list.empty() ? "\"" : " or \"").append(k).append("\"");
+    }
+    throw fail("model_type", "must be " + list + ", is " + json_.at("model_type").dump());
+  }
+  void divides(const char* key, long part, const char* of, long whole) const {
+    if (whole % part != 0) throw fail(key, "must divide " + std::string(of) + " " + std::to_string(whole) + ", is " + std::to_string(part));
+  }
+
+ private:
+  static std::string names() {
+    std::vector<std::string> all;
+    for (const auto& f : std::filesystem::directory_iterator(std::string(CFP_SOURCE_DIR) + "/examples/models")) all.push_back(f.path().stem());
+    std::sort(all.begin(), all.end());
+    std::string out;
+    for (const std::string& n : all) out += (out.empty() ? "" : ", ") + n;
+    return out;
+  }
+
+  nlohmann::json json_;
+};
+
+inline gpt_config read_gpt(const config_file& f) {
+  const std::string type = f.type({"gpt2", "gshard"});
+  gpt_config c;
+  c.layers = f.integer("n_layer");
+  c.heads = f.integer("n_head");
+  c.width = f.integer("n_embd");
+  c.vocabulary = f.integer("vocab_size");
+  c.positions = f.integer("n_positions");
+  c.epsilon = f.number("layer_norm_epsilon");
+  c.deviation = f.number("initializer_range", c.deviation);
+  f.divides("n_head", c.heads, "n_embd", c.width);
+  if (f.has("n_inner")) c.hidden = f.integer("n_inner");
+  f.only("activation_function", "gelu_new");
+  f.only("tie_word_embeddings", true);
+  return c;
+}
+
+inline llama_config read_llama(const config_file& f) {
+  f.type({"llama", "mixtral"});
+  llama_config c;
+  c.layers = f.integer("num_hidden_layers");
+  c.heads = f.integer("num_attention_heads");
+  c.kv_heads = f.has("num_key_value_heads") ? f.integer("num_key_value_heads") : c.heads;
+  c.width = f.integer("hidden_size");
+  c.hidden = f.integer("intermediate_size");
+  c.vocabulary = f.integer("vocab_size");
+  c.positions = f.integer("max_position_embeddings");
+  c.epsilon = f.number("rms_norm_eps");
+  c.rope = f.number("rope_theta", c.rope);
+  c.deviation = f.number("initializer_range", c.deviation);
+  c.tied = f.flag("tie_word_embeddings", false);
+  f.divides("num_attention_heads", c.heads, "hidden_size", c.width);
+  f.divides("num_key_value_heads", c.kv_heads, "num_attention_heads", c.heads);
+  if (c.width / c.heads % 2 != 0)
+    throw f.fail("hidden_size", "must give every head an even number of dimensions for the rotary embedding, gives " + std::to_string(c.width / c.heads));
+  f.only("hidden_act", "silu");
+  return c;
+}
+
+inline experts_config read_experts(const config_file& f) {
+  const bool mixtral = f.type({"mixtral", "gshard"}) == "mixtral";
+  const char* const count = mixtral ? "num_local_experts" : "num_experts";
+  experts_config e;
+  e.count = f.integer(count);
+  e.choices = f.integer("num_experts_per_tok");
+  e.hidden = mixtral ? f.integer("intermediate_size") : read_gpt(f).inner();
+  e.capacity_factor = f.number("capacity_factor", static_cast<double>(e.choices));
+  e.balance = f.number("router_aux_loss_coef", e.balance);
+  if (f.has("group_size")) e.group = f.integer("group_size");
+  e.gated = mixtral;
+  if (e.choices > e.count)
+    throw f.fail("num_experts_per_tok", "must be at most " + std::string(count) + " " + std::to_string(e.count) + ", is " + std::to_string(e.choices));
+  return e;
+}
+
+inline t5_config read_t5(const config_file& f) {
+  f.type({"t5"});
+  t5_config c;
+  c.layers = f.integer("num_layers");
+  c.heads = f.integer("num_heads");
+  c.depth = f.integer("d_kv");
+  c.width = f.integer("d_model");
+  c.hidden = f.integer("d_ff");
+  c.vocabulary = f.integer("vocab_size");
+  c.buckets = f.integer("relative_attention_num_buckets");
+  if (f.has("relative_attention_max_distance")) c.farthest = f.integer("relative_attention_max_distance");
+  c.epsilon = f.number("layer_norm_epsilon");
+  if (c.buckets < 4 || c.buckets % 4 != 0) throw f.fail("relative_attention_num_buckets", "must be a multiple of 4, is " + std::to_string(c.buckets));
+  if (c.farthest <= c.buckets / 2)
+    throw f.fail("relative_attention_max_distance", "must be above half the buckets, " + std::to_string(c.buckets / 2) + ", is " + std::to_string(c.farthest));
+  f.only("feed_forward_proj", "relu");
+  f.only("tie_word_embeddings", true);
+  return c;
+}

@@ -1,0 +1,100 @@
+// T5 as an ordinary function on tensors: an encoder and a decoder that reads it by cross attention; positions are a learned
+// table of distances, shared by the layers of a stack. Parameters bear the names and shapes of public checkpoints.
+#pragma once
+
+#include "llama_model.hpp"
+
+struct t5_config {
+  long layers = 6, heads = 8, depth = 64, width = 512, hidden = 2048, vocabulary = 32128, buckets = 32, farthest = 128;
+  double epsilon = 1e-6;
+  long batch = 4, sequence = 32;
+};
+
+/// The bucket of a distance key - query, as T5 counts them: small distances one each, larger ones on a log scale.
+inline std::int32_t t5_bucket(long distance, bool both_ways, long buckets, long farthest) {
+  long bucket = 0, n = -distance;
+  if (both_ways) {
+    buckets /= 2;
+    if (n < 0) bucket = buckets, n = -n;
+  } else if (n < 0) {
+    n = 0;
+  }
+  const long exact = buckets / 2;
+  if (n < exact) return static_cast<std::int32_t>(bucket + n);
+  const double share = std::log(static_cast<double>(n) / static_cast<double>(exact)) / std::log(static_cast<double>(farthest) / static_cast<double>(exact));
+  return static_cast<std::int32_t>(bucket + std::min(buckets - 1, exact + static_cast<long>(share * static_cast<double>(buckets - exact))));
+}
+
+/// All buckets of a stack, query by key.
+inline std::vector<std::int32_t> t5_buckets(const t5_config& c, bool encoder) {
+  std::vector<std::int32_t> out;
+  for (long q = 0; q < c.sequence; ++q)
+    for (long k = 0; k < c.sequence; ++k) out.push_back(t5_bucket(k - q, encoder, c.buckets, c.farthest));
+  return out;
+}
+
+/// `positions`: what is added to the scores (none for cross attention); `memory`: where keys and values come from.
+inline cfp::tensor t5_attention(cfp::model& net, cfp::tensor x, cfp::tensor memory, const cfp::tensor* positions, const t5_config& c,
+                                const std::string& layer, const char* kind, double reach) {
+  const cfp::dimension embedding{"embedding", c.width}, inner{"heads", c.heads * c.depth};
+  const cfp::size_of heads{"heads", c.heads};
+  const double narrow = 1 / std::sqrt(static_cast<double>(c.width)), in = 1 / std::sqrt(static_cast<double>(c.heads * c.depth));
+  net.scope(layer + ".layer_norm");
+  const cfp::tensor normed = llama_norm(net, x, c.width, c.epsilon);
+  const cfp::tensor from = memory.id == x.id ? normed : memory;
+  net.scope(layer + "." + kind);
+  const cfp::tensor q = cfp::split_heads(llama_linear(net, normed, "q", inner, embedding, narrow / std::sqrt(static_cast<double>(c.depth))), heads);
+  const cfp::tensor k = cfp::split_heads(llama_linear(net, from, "k", inner, embedding, narrow), heads);
+  const cfp::tensor v = cfp::split_heads(llama_linear(net, from, "v", inner, embedding, narrow), heads);
+  cfp::tensor score = cfp::scores(q, k);
+  if (positions != nullptr) score = cfp::add_positions(score, *positions);
+  const cfp::tensor max = cfp::masked_max(score, 1.0, reach), sum = cfp::masked_sum(score, max, 1.0, reach);
+  const cfp::tensor together = cfp::merge_heads(cfp::weighted_sum(cfp::masked_softmax(score, max, sum, 1.0, reach), v));
+  return cfp::add(x, llama_linear(net, together, "o", embedding, inner, in));
+}
+
+inline cfp::tensor t5_mlp(cfp::model& net, cfp::tensor x, const t5_config& c, const std::string& layer) {
+  const cfp::dimension embedding{"embedding", c.width}, hidden{"hidden", c.hidden};
+  net.scope(layer + ".layer_norm");
+  const cfp::tensor normed = llama_norm(net, x, c.width, c.epsilon);
+  net.scope(layer + ".DenseReluDense");
+  const cfp::tensor up = llama_linear(net, normed, "wi", hidden, embedding, 1 / std::sqrt(static_cast<double>(c.width)));
+  return cfp::add(x, llama_linear(net, cfp::relu(up), "wo", embedding, hidden, 1 / std::sqrt(static_cast<double>(c.hidden))));
+}
+
+inline cfp::graph t5(const t5_config& c) {
+  cfp::model net;
+  const cfp::dimension batch{"batch", c.batch}, source{"source", c.sequence}, sequence{"sequence", c.sequence}, embedding{"embedding", c.width};
+  const cfp::tensor tokens = indices(net, "tokens", {batch, source}, c.vocabulary);
+  const cfp::tensor decoder_tokens = indices(net, "decoder_tokens", {batch, sequence}, c.vocabulary);
+  const cfp::tensor targets = indices(net, "targets", {batch, sequence}, c.vocabulary);
+  const cfp::tensor shared = net.weight("shared.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, 1.0});
+  const auto table = [&](const std::string& stack, cfp::dimension queries, std::string_view input) {
+    const cfp::tensor distances = indices(net, input, {queries, {"keys", c.sequence}}, c.buckets);
+    return cfp::lookup(net.weight(stack + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight", {{"buckets", c.buckets}, {"heads", c.heads}},
+                                  {0, 1 / std::sqrt(static_cast<double>(c.width))}), distances);
+  };
+  const cfp::tensor around = table("encoder", source, "distances");
+  cfp::tensor x = cfp::lookup(shared, tokens);
+  for (long l = 0; l < c.layers; ++l) {
+    const std::string layer = "encoder.block." + std::to_string(l) + ".layer.";
+    x = t5_attention(net, x, x, &around, c, layer + "0", "SelfAttention", cfp::everywhere);
+    x = t5_mlp(net, x, c, layer + "1");
+  }
+  net.scope("encoder.final_layer_norm");
+  const cfp::tensor memory = llama_norm(net, x, c.width, c.epsilon);
+  net.scope("");
+  const cfp::tensor behind = table("decoder", sequence, "decoder_distances");
+  cfp::tensor y = cfp::lookup(shared, decoder_tokens);
+  for (long l = 0; l < c.layers; ++l) {
+    const std::string layer = "decoder.block." + std::to_string(l) + ".layer.";
+    y = t5_attention(net, y, y, &behind, c, layer + "0", "SelfAttention", cfp::causal);
+    y = t5_attention(net, y, memory, nullptr, c, layer + "1", "EncDecAttention", cfp::everywhere);
+    y = t5_mlp(net, y, c, layer + "2");
+  }
+  net.scope("decoder.final_layer_norm");
+  const cfp::tensor last = llama_norm(net, y, c.width, c.epsilon);
+  net.scope("");
+  net.recorded.loss = gpt_loss(net, cfp::scaled(cfp::dense(last, shared), 1 / std::sqrt(static_cast<double>(c.width))), targets).id;
+  return net.recorded;
+}
