@@ -228,6 +228,16 @@ inline int run(const options& o, const example_info& info) {
     return 0;
   }
 
+  mesh_shape one;
+  one.axes.push({"one", 1});
+  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  plan_memory(single);
+  const double needed = static_cast<double>(predicted_peak(single)) * mesh.devices() / (1 << 30);
+  const double present = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
+  if (needed > present)
+    throw bad_input("replicated on " + std::to_string(mesh.devices()) + " ranks this needs " + std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
+                    std::to_string(static_cast<long>(present)) + "; take fewer --layers, a smaller --batch or --seq, or --analyse");
+
   const host::kernels<float> kernels;
   const std::string model_id = o.model + " " + net.sizes;
   progress_line line;
@@ -295,10 +305,6 @@ inline int run(const options& o, const example_info& info) {
   print_plan(found, g, d, costs);
 
   // Verification: the same steps on one rank.
-  mesh_shape one;
-  one.axes.push({"one", 1});
-  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
-  plan_memory(single);
   driver::difference apart;
   driver::trained<float> alone, together;
   driver::undecided rounding;

@@ -4,6 +4,7 @@
 
 int main(int argc, char** argv) {
   return example::run_example(argc, argv, {"GPT-2", "gpt2", [](const config_file& file, const example::asked& asked) {
+    file.type({"gpt2"});
     gpt_config c = read_gpt(file);
     example::built out;
     out.vocabulary_given = c.vocabulary;

@@ -3,6 +3,7 @@
 
 int main(int argc, char** argv) {
   return example::run_example(argc, argv, {"LLaMA", "stories15m", [](const config_file& file, const example::asked& asked) {
+    file.type({"llama"});
     llama_config c = read_llama(file);
     example::built out;
     out.vocabulary_given = c.vocabulary;

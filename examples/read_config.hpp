@@ -88,7 +88,6 @@ class config_file {
 };
 
 inline gpt_config read_gpt(const config_file& f) {
-  const std::string type = f.type({"gpt2", "gshard"});
   gpt_config c;
   c.layers = f.integer("n_layer");
   c.heads = f.integer("n_head");
@@ -105,7 +104,6 @@ inline gpt_config read_gpt(const config_file& f) {
 }
 
 inline llama_config read_llama(const config_file& f) {
-  f.type({"llama", "mixtral"});
   llama_config c;
   c.layers = f.integer("num_hidden_layers");
   c.heads = f.integer("num_attention_heads");
@@ -143,7 +141,6 @@ inline experts_config read_experts(const config_file& f) {
 }
 
 inline t5_config read_t5(const config_file& f) {
-  f.type({"t5"});
   t5_config c;
   c.layers = f.integer("num_layers");
   c.heads = f.integer("num_heads");

@@ -3,6 +3,7 @@
 
 int main(int argc, char** argv) {
   return example::run_example(argc, argv, {"T5", "t5-small", [](const config_file& file, const example::asked& asked) {
+    file.type({"t5"});
     t5_config c = read_t5(file);
     example::built out;
     out.vocabulary_given = c.vocabulary;

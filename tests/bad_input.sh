@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Bad input: exit code 2, one sentence on stderr that names the culprit, no output file touched.
 set -u
-gpt=$1
+programs=$1
+gpt=$programs/gpt
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -40,4 +41,23 @@ expect "no plan fits; the least any plan needs is" --model "$tiny" "${small[@]}"
 expect "--text $dir/none: cannot be read" --model "$tiny" "${small[@]}" --text "$dir/none"
 expect "--plan $dir/none: cannot be read" --model "$tiny" "${small[@]}" --plan "$dir/none"
 echo '{"model": 1' > "$dir/plan"; expect "--plan $dir/plan:" --model "$tiny" "${small[@]}" --plan "$dir/plan"
+
+# The other models: the file is TINY with one key changed.
+of() {  # of PROGRAM TINY KEY VALUE
+  gpt=$programs/$1
+  tiny=$(dirname "$tiny")/tiny_$2.json
+  with "$3" "$4"
+}
+of llama llama num_attention_heads 3; expect "key 'num_attention_heads' must divide hidden_size 64, is 3" --model "$dir/model.json" "${small[@]}"
+of llama llama num_key_value_heads 3; expect "key 'num_key_value_heads' must divide num_attention_heads 4, is 3" --model "$dir/model.json" "${small[@]}"
+of llama llama num_attention_heads 64; expect "must give every head an even number of dimensions" --model "$dir/model.json" "${small[@]}"
+of llama llama hidden_act '"gelu"'; expect "key 'hidden_act' must be \"silu\", is \"gelu\"" --model "$dir/model.json" "${small[@]}"
+of llama llama tie_word_embeddings '"no"'; expect "must be true or false" --model "$dir/model.json" "${small[@]}"
+of llama llama hidden_size 999999984; expect "more elements than memory can hold" --model "$dir/model.json" --vocabulary 999999999 "${small[@]}"
+expect "this needs" --model llama-3-70b --layers 80 "${small[@]}"
+of moe mixtral num_experts_per_tok 5; expect "key 'num_experts_per_tok' must be at most num_local_experts 4, is 5" --model "$dir/model.json" "${small[@]}"
+of moe gshard num_experts 0; expect "key 'num_experts' must be at least 1" --model "$dir/model.json" "${small[@]}"
+expect "do not make whole groups" --model "$tiny" --batch 5 --seq 16
+of t5 t5 relative_attention_num_buckets 6; expect "must be a multiple of 4, is 6" --model "$dir/model.json" "${small[@]}"
+of t5 t5 model_type '"bart"'; expect "key 'model_type' must be \"t5\", is \"bart\"" --model "$dir/model.json" "${small[@]}"
 exit $failed

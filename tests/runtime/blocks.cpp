@@ -1,4 +1,4 @@
-// Blocks and segments of GPT are those the theory expects, whatever the depth and the order of writing.
+// Blocks and segments of the models are those the theory expects, whatever the depth and the order of writing.
 #include "../catch.hpp"
 
 #include "read_config.hpp"
@@ -54,6 +54,55 @@ graph reordered(const graph& g, std::mt19937& random) {
   return out;
 }
 
+std::string tiny(const char* model) { return std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + model + ".json"; }
+
+graph llama_of_layers(long layers) {
+  llama_config c = read_llama(config_file(tiny("llama")));
+  c.layers = layers;
+  c.sequence = 16;
+  return refine(llama(c));
+}
+graph mixtral_of_layers(long layers) {
+  const config_file file(tiny("mixtral"));
+  llama_config c = read_llama(file);
+  c.layers = layers;
+  c.sequence = 16;
+  return refine(mixtral(c, read_experts(file)));
+}
+graph gshard_of_layers(long layers) {
+  const config_file file(tiny("gshard"));
+  gpt_config c = read_gpt(file);
+  c.layers = layers;
+  c.sequence = 16;
+  return refine(gshard(c, read_experts(file)));
+}
+graph t5_of_layers(long layers) {
+  t5_config c = read_t5(config_file(tiny("t5")));
+  c.layers = layers;
+  c.sequence = 16;
+  return refine(t5(c));
+}
+
+struct family {
+  const char* name;
+  graph (*forward)(long layers);
+  long period;  // layers until they repeat
+  long blocks, others;  // blocks of a period, and of what stands around the layers
+  int unique_blocks;
+};
+const family families[] = {{"gpt", [](long n) { return refine(gpt(sized(n))); }, 1, 4, 3, 7},
+                           {"llama", llama_of_layers, 1, 4, 3, 7},
+                           {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
+                           {"gshard", gshard_of_layers, 2, 14, 4, 16},
+                           {"t5", t5_of_layers, 1, 10, 5, 12}};
+
+std::vector<std::string> blocks_in_words(const graph& g) {
+  const block_structure s = parallel_blocks(g);
+  std::vector<std::string> found;
+  for (const block& b : s.blocks) found.push_back(words(g, s, b));
+  return found;
+}
+
 std::set<std::set<std::string>> as_sets(const graph& g, const block_structure& s) {
   std::set<std::set<std::string>> out;
   for (const part& p : s.parts) {
@@ -79,21 +128,101 @@ TEST_CASE("the blocks of GPT are those expected") {
   }
   expected.push_back("norm_sum norm_square layer_norm => dense");
   expected.push_back("logits_max logits_sum cross_entropy");
-  std::vector<std::string> found;
-  for (const block& b : s.blocks) found.push_back(words(g, s, b));
+  CHECK(blocks_in_words(g) == expected);
+}
+
+TEST_CASE("the blocks of LLaMA with grouped heads are those expected") {
+  std::vector<std::string> expected{"lookup"};
+  for (int l = 0; l < 2; ++l) {
+    expected.push_back("rms_square rms_norm => dense dense split_heads dense split_heads rotary split_groups rotary grouped_scores masked_max "
+                       "masked_sum masked_softmax grouped_sum merge_groups");
+    expected.push_back("dense add");
+    expected.push_back("rms_square rms_norm => dense dense gated_silu");
+    expected.push_back("dense add");
+  }
+  expected.push_back("rms_square rms_norm => dense");
+  expected.push_back("logits_max logits_sum cross_entropy");
+  CHECK(blocks_in_words(llama_of_layers(2)) == expected);
+}
+
+TEST_CASE("the blocks of a mixture of experts are those expected") {
+  const std::vector<std::string> expected{
+      "lookup",
+      "rms_square rms_norm => dense dense split_heads dense split_heads rotary split_heads rotary scores masked_max masked_sum masked_softmax "
+      "weighted_sum merge_heads",
+      "dense add",
+      "rms_square rms_norm",  // read by the gate and by the dispatch
+      "dense",
+      "logits_max logits_sum softmax queue_places",
+      "dispatch => to_experts",
+      "expert_dense expert_dense gated_silu",
+      "expert_dense",
+      "chosen_sum combine => from_experts add",
+      "gate_mass first_choices imbalance",
+      "scaled add",
+      "rms_square rms_norm => dense",
+      "logits_max logits_sum cross_entropy"};
+  CHECK(blocks_in_words(mixtral_of_layers(1)) == expected);
+}
+
+TEST_CASE("the blocks of an encoder-decoder are those expected, ten for a pair of layers") {
+  const std::string attention = "dense split_heads dense split_heads dense split_heads scores ",
+                    weighted = "masked_max masked_sum masked_softmax weighted_sum merge_heads", norm = "rms_square rms_norm => ",
+                    self = norm + "lookup " + attention + "add_positions " + weighted;
+  std::vector<std::string> expected{"lookup", "lookup", self, "dense add", norm + "dense relu", "dense add", self, "dense add",
+                                    norm + norm + attention + weighted, "dense add", norm + "dense relu", "dense add", norm + "dense scaled",
+                                    "logits_max logits_sum cross_entropy"};
+  std::vector<std::string> found = blocks_in_words(t5_of_layers(1));
+  std::sort(expected.begin(), expected.end());
+  std::sort(found.begin(), found.end());
   CHECK(found == expected);
 }
 
 TEST_CASE("unique blocks and segments do not depend on depth") {
+  for (const family& f : families) {
+    int unique = 0;
+    for (long n : {3, 5, 12}) {
+      INFO(f.name << ", " << n << " repeated layers");
+      const graph g = differentiate(f.forward(n * f.period));
+      const block_structure s = parallel_blocks(g);
+      const segmentation seg = segments(g, s);
+      CHECK(s.blocks.size() == static_cast<std::size_t>(f.blocks * n + f.others));
+      CHECK(seg.unique_blocks == f.unique_blocks);
+      if (n == 3) unique = seg.unique;
+      CHECK(seg.unique == unique);
+    }
+  }
   for (long layers : {3, 12, 48}) {
     const graph g = differentiate(refine(gpt(sized(layers))));
-    const block_structure s = parallel_blocks(g);
-    const segmentation seg = segments(g, s);
-    CHECK(s.blocks.size() == static_cast<std::size_t>(4 * layers + 3));
-    CHECK(seg.unique_blocks == 7);
+    const segmentation seg = segments(g, parallel_blocks(g));
     CHECK(seg.unique == 4);
     CHECK(seg.segments.size() == static_cast<std::size_t>(layers + 3));
   }
+}
+
+TEST_CASE("sizes of public models are those their authors state") {
+  const auto billions = [](const graph& g) {
+    double n = 0;
+    for (const value& v : g.values)
+      if (v.role == value_role::weight) n += static_cast<double>(elements(v.shape)) / 1e9;
+    return n;
+  };
+  const auto llama_size = [&](const char* model) { return billions(llama(read_llama(config_file(model)))); };
+  CHECK(llama_size("llama-2-7b") == Approx(6.738).epsilon(1e-3));
+  CHECK(llama_size("llama-3-8b") == Approx(8.030).epsilon(1e-3));
+  CHECK(llama_size("llama-3-70b") == Approx(70.55).epsilon(1e-3));
+  const config_file file("mixtral-8x7b");
+  CHECK(billions(mixtral(read_llama(file), read_experts(file))) == Approx(46.70).epsilon(1e-3));
+  CHECK(billions(t5(read_t5(config_file("t5-large")))) == Approx(0.7377).epsilon(1e-3));
+  CHECK(billions(gpt(read_gpt(config_file("gpt2-xl")))) == Approx(1.558).epsilon(1e-3));
+  for (const auto& [model, size] : std::map<std::string, double>{{"380m", 0.38}, {"690m", 0.69}, {"1.3b", 1.3}, {"2.4b", 2.4}, {"7.1b", 7.1}, {"10b", 10}, {"27b", 27}, {"70b", 70}}) {
+    const config_file suite("alpa-moe-" + model);
+    gpt_config c = read_gpt(suite);
+    c.sequence = 1024;
+    CHECK(billions(gshard(c, read_experts(suite))) == Approx(size).epsilon(0.04));
+  }
+  for (const auto& [model, size] : std::map<std::string, double>{{"350m", 0.35}, {"760m", 0.76}, {"1.3b", 1.3}, {"2.6b", 2.6}, {"6.7b", 6.7}, {"15b", 15}, {"39b", 39}})
+    CHECK(billions(gpt(read_gpt(config_file("alpa-gpt-" + model)))) == Approx(size).epsilon(0.05));
 }
 
 TEST_CASE("a layer of another size is not merged") {
@@ -106,52 +235,61 @@ TEST_CASE("a layer of another size is not merged") {
 }
 
 TEST_CASE("every operator is in exactly one part, and blocks are convex") {
-  const graph g = differentiate(refine(gpt(sized(3))));
-  const block_structure s = parallel_blocks(g);
-  std::vector<int> times(g.operations.size());
-  for (const part& p : s.parts)
-    for (int o : p.operations) ++times[static_cast<std::size_t>(o)];
-  for (int i = 0; i < g.size(); ++i) CHECK(times[static_cast<std::size_t>(i)] == (g.at(i).hub >= 0 && s.part_of[static_cast<std::size_t>(i)] < 0 ? 0 : 1));
-  const wiring w = wire(g, [&](int i) { return g.at(i).when == phase::forward; });
-  const auto above = ancestors(w);
-  for (const part& p : s.parts)
-    for (int outside = 0; outside < g.size(); ++outside) {
-      if (g.at(outside).when != phase::forward || s.part_of[static_cast<std::size_t>(outside)] == s.part_of[static_cast<std::size_t>(p.forward[0])]) continue;
-      bool after_one = false, before_one = false;
-      for (int o : p.forward) {
-        after_one = after_one || above[static_cast<std::size_t>(outside)].test(static_cast<std::size_t>(o));
-        before_one = before_one || above[static_cast<std::size_t>(o)].test(static_cast<std::size_t>(outside));
-      }
-      CHECK_FALSE((after_one && before_one));
-    }
+  for (const family& f : families) {
+    INFO(f.name);
+    const graph g = differentiate(f.forward(2 * f.period));
+      const block_structure s = parallel_blocks(g);
+      std::vector<int> times(g.operations.size());
+      for (const part& p : s.parts)
+        for (int o : p.operations) ++times[static_cast<std::size_t>(o)];
+      for (int i = 0; i < g.size(); ++i) CHECK(times[static_cast<std::size_t>(i)] == (g.at(i).hub >= 0 && s.part_of[static_cast<std::size_t>(i)] < 0 ? 0 : 1));
+      const wiring w = wire(g, [&](int i) { return g.at(i).when == phase::forward; });
+      const auto above = ancestors(w);
+      for (const part& p : s.parts)
+        for (int outside = 0; outside < g.size(); ++outside) {
+          if (g.at(outside).when != phase::forward || s.part_of[static_cast<std::size_t>(outside)] == s.part_of[static_cast<std::size_t>(p.forward[0])]) continue;
+          bool after_one = false, before_one = false;
+          for (int o : p.forward) {
+            after_one = after_one || above[static_cast<std::size_t>(outside)].test(static_cast<std::size_t>(o));
+            before_one = before_one || above[static_cast<std::size_t>(o)].test(static_cast<std::size_t>(outside));
+          }
+          CHECK_FALSE((after_one && before_one));
+        }
+  }
 }
 
 TEST_CASE("blocks do not depend on the order in which the graph was written") {
-  const graph g = refine(gpt(sized(3)));
-  const auto expected = as_sets(g, parallel_blocks(g));
-  std::mt19937 random(4);
-  for (int r = 0; r < 30; ++r) {
-    const graph other = reordered(g, random);
-    CHECK(as_sets(other, parallel_blocks(other)) == expected);
+  for (const family& f : families) {
+    INFO(f.name);
+    const graph g = f.forward(2 * f.period);
+    const auto expected = as_sets(g, parallel_blocks(g));
+    std::mt19937 random(4);
+    for (int r = 0; r < 30; ++r) {
+      const graph other = reordered(g, random);
+      CHECK(as_sets(other, parallel_blocks(other)) == expected);
+    }
   }
 }
 
 TEST_CASE("inside a block no split of a carried dimension communicates, forward") {
-  const graph g = differentiate(refine(gpt(sized(1))));
-  const block_structure s = parallel_blocks(g);
-  mesh_shape mesh;
-  mesh.axes.push({name("data"), 2});
-  int checked = 0;
-  for (const part& p : s.parts) {
-    const strategy_space space(g, p, mesh);
-    for (const strategy& st : space.all) {
-      const int c = st[0].split;
-      if (c < 0 || !space.classes()[c].parallel) continue;
-      sharding plan = sharding::replicated(g);
-      space.assign(st, plan.assigned);
-      CHECK(count_collectives(lower(g, mesh, plan, p.forward, 4), g, 4).total_bytes() == 0);
-      ++checked;
-    }
+  for (const family& f : families) {
+    INFO(f.name);
+    const graph g = differentiate(f.forward(f.period));
+    const block_structure s = parallel_blocks(g);
+    mesh_shape mesh;
+    mesh.axes.push({name("data"), 2});
+    int checked = 0;
+    for (const part& p : s.parts) {
+      const strategy_space space(g, p, mesh);
+      for (const strategy& st : space.all) {
+        const int c = st[0].split;
+        if (c < 0 || !space.classes()[c].parallel) continue;
+        sharding plan = sharding::replicated(g);
+        space.assign(st, plan.assigned);
+        CHECK(count_collectives(lower(g, mesh, plan, p.forward, 4), g, 4).total_bytes() == 0);
+        ++checked;
+      }
   }
   CHECK(checked > 15);
+  }
 }

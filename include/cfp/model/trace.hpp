@@ -103,10 +103,24 @@ class model {
     v.type = type;
     v.role = role;
     v.fill = fill;
+    if (!holdable(v.shape)) return {this, fail("a tensor has a size below one, or more elements than memory can hold", v.label, v.dims[0], v.shape[0], most_elements)};
     return {this, recorded.add(v)};
   }
+  static constexpr long most_elements = 1l << 56;
+  static constexpr bool holdable(const extents& shape) {
+    long n = 1;
+    for (long e : shape) {
+      if (e < 1 || e > most_elements / n) return false;
+      n *= e;
+    }
+    return true;
+  }
+
   constexpr int fail(const char* what, const op_info& op, const name& factor, long left, long right) {
-    if (problem.what == nullptr) problem = {what, join(scope_, op.label), factor, left, right};
+    return fail(what, join(scope_, op.label), factor, left, right);
+  }
+  constexpr int fail(const char* what, const long_name& where, const name& factor, long left, long right) {
+    if (problem.what == nullptr) problem = {what, where, factor, left, right};
     if (then_ == on_problem::raise) throw problem;
     const int first = recorded.value_count();
     for (int i = 0; i < max_results; ++i) recorded.add(value{});
@@ -218,6 +232,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
       v.dims.push(label);
       v.group.push(p.group[i]);
     }
+    if (!holdable(v.shape)) return fail("a result has more elements than memory can hold", v.label, v.dims[0], v.shape[0], most_elements);
     o.results.push(recorded.add(v));
   }
   recorded.add(o);
