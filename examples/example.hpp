@@ -156,9 +156,12 @@ inline long role_bytes(const program& p, const graph& g, value_role role) {
 }
 
 /// Replicated, data parallel, and the model's own wishes on the last axis with data parallelism on the others.
-inline std::vector<named_plan> named_plans(const built& net, const mesh_shape& mesh) {
+inline std::vector<named_plan> named_plans(const built& net, const mesh_shape& mesh, axis_choice::rest_t furthest) {
   const auto axes = static_cast<std::size_t>(mesh.rank());
   std::vector<named_plan> out{{"replicated", std::vector<std::string>(axes, "")}, {"data_parallel", std::vector<std::string>(axes, "batch groups")}};
+  out.push_back({"zero2", std::vector<std::string>(axes, "batch/scattered groups/scattered batch groups")});
+  if (furthest == axis_choice::regathered)
+    out.push_back({"fsdp", std::vector<std::string>(axes, "batch/regathered groups/regathered batch groups")});
   for (const auto& [label, dims] : net.wishes) {
     out.push_back({label, std::vector<std::string>(axes, "batch groups")});
     out.back().wishes.back() = dims;
@@ -200,7 +203,9 @@ inline int run(const options& o, const example_info& info) {
   const graph g = differentiate(refine(net.forward));
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
-  const decision_graph d = decisions(g, blocks, mesh);
+  // To gather weights again for backward saves memory and never time: a choice only where memory is asked about.
+  const axis_choice::rest_t furthest = o.memory > 0 || o.analyse ? axis_choice::regathered : axis_choice::scattered;
+  const decision_graph d = decisions(g, blocks, mesh, furthest);
   int forward = 0;
   for (const operation& op : g.operations) forward += op.when == phase::forward;
   std::set<std::string> unique;
@@ -222,7 +227,7 @@ inline int run(const options& o, const example_info& info) {
   for (const decision& n : d.nodes) splits = splits || (n.kind == decision::strategy_of_part && n.choices() > 1);
   if (!splits && mesh.devices() > 1)
     throw bad_input("--mesh " + o.mesh + " divides nothing of the model: " + net.sizes + "; choose axis sizes that divide one of them");
-  const std::vector<named_plan> named = named_plans(net, mesh);
+  const std::vector<named_plan> named = named_plans(net, mesh, furthest);
   if (o.analyse) {
     analyse(g, mesh, d, named, std::chrono::duration<double>(std::chrono::steady_clock::now() - analysis_begin).count());
     return 0;

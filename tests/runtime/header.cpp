@@ -48,7 +48,7 @@ struct written {
 written write(const graph& g, const mesh_shape& mesh, unsigned seed) {
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
-  const decision_graph d = decisions(g, blocks, mesh);
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
   std::mt19937 random(seed);
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));

@@ -116,7 +116,7 @@ void check_all(const graph& g, const mesh_shape& mesh, long steps) {
   INFO("left out: " << rounding.count << " of " << rounding.of << ", most of " << rounding.most);
   CHECK(rounding.count * 100 <= rounding.of);
   const block_structure blocks = parallel_blocks(g);
-  const decision_graph d = decisions(g, blocks, mesh);
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
   std::set<std::string> tried;
   std::size_t count = 0;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {

@@ -79,8 +79,8 @@ namespace detail {
 
 class decision_builder {
  public:
-  decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh)
-      : g_(g), s_(s), mesh_(mesh), owner_(g.operations.size(), -1) {}
+  decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest)
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), owner_(g.operations.size(), -1) {}
 
   decision_graph run() {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
@@ -103,7 +103,7 @@ class decision_builder {
 
   void add_part(int index) {
     const part& p = s_.parts[static_cast<std::size_t>(index)];
-    const strategy_space space(g_, p, mesh_);
+    const strategy_space space(g_, p, mesh_, furthest_);
     decision d;
     d.index = index;
     d.label = p.entry ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
@@ -242,6 +242,7 @@ class decision_builder {
   const graph& g_;
   const block_structure& s_;
   const mesh_shape& mesh_;
+  axis_choice::rest_t furthest_;
   std::vector<int> owner_;
   std::vector<std::vector<int>> readers_;
   std::map<int, int> resting_;  // weight -> decision that holds it
@@ -250,9 +251,10 @@ class decision_builder {
 
 }  // namespace detail
 
-/// All decisions of a training graph on a mesh.
-inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh) {
-  return detail::decision_builder(g, s, mesh).run();
+/// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never time:
+/// such choices are there only where `furthest` says so.
+inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered) {
+  return detail::decision_builder(g, s, mesh, furthest).run();
 }
 
 }  // namespace cfp

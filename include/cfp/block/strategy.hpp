@@ -14,6 +14,13 @@ struct axis_choice {
   static constexpr int partial = -2;  ///< target only: the sum stays owed through a linear tail
   int split = none;
   int target = none;  ///< for an inner dimension: what follows it splits this (none: all-reduce)
+
+  /// Where weights that this axis does not split rest, with their gradients and optimizer state.
+  enum rest_t : std::uint8_t {
+    as_computed,  ///< whole on every device
+    scattered,    ///< split over the axis, gathered once a step (as ZeRO's second stage communicates)
+    regathered,   ///< the same, and gathered again for backward (ZeRO's third stage, FSDP)
+  } rest = as_computed;
   friend bool operator==(const axis_choice&, const axis_choice&) = default;
 };
 
@@ -111,7 +118,8 @@ class dimension_classes {
 /// All strategies of a part on a mesh, and how each becomes assignments.
 class strategy_space {
  public:
-  strategy_space(const graph& g, const part& p, const mesh_shape& mesh) : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
+  strategy_space(const graph& g, const part& p, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered)
+      : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
     std::vector<axis_choice> choices(1);
     bool linear_tail = !p.anchors.empty();
     for (int o : p.forward)
@@ -133,6 +141,13 @@ class strategy_space {
                                                                    : ": not carried through the block"));
       }
     }
+    // Where an axis splits what no weight has (batch, sequence), weights may rest split over it.
+    for (std::size_t c = 0, n = choices.size(); c < n; ++c)
+      if (choices[c].split != axis_choice::none && choices[c].target == axis_choice::none && !splits_a_weight(choices[c].split))
+        for (int rest = axis_choice::scattered; rest <= furthest; ++rest) {
+          choices.push_back(choices[c]);
+          choices.back().rest = static_cast<axis_choice::rest_t>(rest);
+        }
     std::vector<strategy> open(1);
     for (int a = 0; a < mesh.rank(); ++a) {
       std::vector<strategy> next;
@@ -169,6 +184,7 @@ class strategy_space {
       else out += label(s[a].split);
       if (s[a].target == axis_choice::partial) out += ">partial";
       else if (s[a].target >= 0) out.append(1, '>').append(label(s[a].target));
+      if (s[a].rest != axis_choice::as_computed) out += s[a].rest == axis_choice::scattered ? "/scattered" : "/regathered";
     }
     return out;
   }
@@ -178,9 +194,47 @@ class strategy_space {
     for (int o : part_.operations)
       if (g_.at(o).when == phase::forward) assigned[static_cast<std::size_t>(o)] = forward(o, s);
     follow(g_, mesh_, part_.operations, assigned);
+    for (int o : part_.operations)
+      if (g_.at(o).op->body == op_body::update) set_rest(o, s, assigned[static_cast<std::size_t>(o)]);
   }
 
  private:
+  // True too where the part has no weights of its own: nothing could rest otherwise.
+  bool splits_a_weight(int c) const {
+    bool any = false;
+    for (int o : part_.operations) {
+      if (g_.at(o).op->body != op_body::update) continue;
+      any = true;
+      for (int user : part_.forward)
+        if (const int k = g_.at(user).operands.find(g_.at(o).hub); k >= 0)
+          if (const int f = classes_.factor_of(user, c); f >= 0 && g_.at(user).r.operands[k].dim_of(f) >= 0) return true;
+    }
+    return !any;
+  }
+
+  // Splits the update over the axes that let weights rest so: along the first dimension that is whole and divides, else one
+  // that an axis before it splits.
+  void set_rest(int update, const strategy& s, assignment& a) const {
+    const operation& o = g_.at(update);
+    const pattern& weight = o.r.operands[0];
+    for (int axis = 0; axis < s.size(); ++axis) {
+      if (s[axis].rest == axis_choice::as_computed || a.factor[axis] != assignment::none) continue;
+      int best = -1, taken_by = -2;
+      for (int d = 0; d < weight.factors.size(); ++d) {
+        const int f = weight.factors[d];
+        long n = mesh_.size(axis);
+        int last = -1;  // axis that splits it already
+        for (int other = 0; other < s.size(); ++other)
+          if (a.factor[other] == f) n *= mesh_.size(other), last = other;
+        if (o.sizes[f] % n != 0 || last > axis) continue;
+        if (best < 0 || (last < 0 && taken_by >= 0)) best = f, taken_by = last;
+      }
+      if (best < 0) continue;
+      a.factor[axis] = static_cast<signed char>(best);
+      a.regather = a.regather || s[axis].rest == axis_choice::regathered;
+    }
+  }
+
   std::string_view label(int c) const { return classes_[c].label.view(); }
 
   assignment forward(int o, const strategy& s) const {

@@ -14,13 +14,20 @@ struct named_plan {
 /// Choices of the parts that follow the wishes; -1 for what remains to be solved.
 inline std::vector<int> follow(const named_plan& p, const decision_graph& d, const mesh_shape& mesh) {
   std::vector<int> out(d.nodes.size(), -1);
-  bool wishless = true;
-  for (const std::string& w : p.wishes) wishless = wishless && w.empty();
+  bool wishless = true, scattered = true;
+  for (const std::string& w : p.wishes) {
+    wishless = wishless && w.empty();
+    scattered = scattered && w.find('/') != std::string::npos;
+  }
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const decision& node = d.nodes[n];
     if (node.kind != decision::strategy_of_part) {  // without wishes nothing is split, what parts share neither
       const auto whole = std::find(node.names.begin(), node.names.end(), "replicated");
       if (wishless && whole != node.names.end()) out[n] = static_cast<int>(whole - node.names.begin());
+      if (scattered && node.kind == decision::rest_of_weight)  // the one split over most axes
+        out[n] = static_cast<int>(std::max_element(node.names.begin(), node.names.end(), [](const std::string& a, const std::string& b) {
+                                    return std::count(a.begin(), a.end(), ':') < std::count(b.begin(), b.end(), ':');
+                                  }) - node.names.begin());
       continue;
     }
     std::vector<std::string> texts{""};  // all combinations of wishes, best first

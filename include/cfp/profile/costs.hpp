@@ -133,13 +133,16 @@ class profiler {
     return out;
   }
 
+  void put(std::string& out, const assignment& a) const {
+    for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
+    if (a.regather) out += '!';
+  }
   // What a decision computes under which choices: sums of equal gradients may have other choices in other places.
   std::string choices_of(const decision& n) const {
     std::string out = fingerprint(g_, n.operations);
     for (const auto& choice : n.assigned) {
       out += '|';
-      for (const assignment& a : choice)
-        for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
+      for (const assignment& a : choice) put(out, a);
     }
     return out;
   }
@@ -159,9 +162,7 @@ class profiler {
   // Operations by what they compute, and the factor every axis takes in each.
   std::string key(const std::string& label, const std::vector<int>& operations, const sharding& plan, bool forms) const {
     std::string choice = fingerprint(g_, operations);
-    for (int o : operations)
-      for (int a = 0; a < mesh_.rank(); ++a)
-        choice += static_cast<char>('a' + plan.assigned[static_cast<std::size_t>(o)].factor[a] + 2);
+    for (int o : operations) put(choice, plan.assigned[static_cast<std::size_t>(o)]);
     if (forms)
       for (int o : operations)
         for (int v : g_.at(o).results)

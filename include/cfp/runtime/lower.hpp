@@ -118,6 +118,18 @@ struct lowerer {
     return convert_to(v, best, p);
   }
 
+  // Weights that are gathered anew for backward: only what rests is held.
+  constexpr void forget_gathered() {
+    for (int v = 0; v < g.value_count(); ++v) {
+      const int u = update_of[static_cast<std::size_t>(v)].id;
+      if (u < 0 || !plan.assigned[static_cast<std::size_t>(u)].regather) continue;
+      std::vector<int> resting;
+      for (int b : held[static_cast<std::size_t>(v)])
+        if (out[b].persistent) resting.push_back(b);
+      held[static_cast<std::size_t>(v)] = resting;
+    }
+  }
+
   constexpr int operand_index(int o, int v) const { return g.at(o).operands.find(v); }
 
   constexpr void emit(int id) {
@@ -171,8 +183,12 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   for (int o : operations)
     if (g.at(o).op->body == op_body::update)
       for (int k : {0, 2, 3}) l.update_of[static_cast<std::size_t>(g.at(o).operands[k])].id = o;
-  bool computes_loss = false;
+  bool computes_loss = false, forward = true;
   for (int o : operations) {
+    if (forward && g.at(o).when != phase::forward) {
+      forward = false;
+      l.forget_gathered();
+    }
     for (const delivery& d : wanted)
       if (d.before == o) l.get(d.value, d.held);
     l.emit(o);
