@@ -162,6 +162,12 @@ inline std::vector<named_plan> named_plans(const built& net, const mesh_shape& m
   out.push_back({"zero2", std::vector<std::string>(axes, "batch/scattered groups/scattered batch groups")});
   if (furthest == axis_choice::regathered)
     out.push_back({"fsdp", std::vector<std::string>(axes, "batch/regathered groups/regathered batch groups")});
+  if (mesh.axes[mesh.rank() - 1].label == "sequence") {
+    out.push_back({"context_parallel", std::vector<std::string>(axes, "batch groups")});
+    out.back().wishes.back() = "sequence";
+    out.push_back({"ulysses", out.back().wishes});
+    out.back().wishes.back() = "sequence>heads sequence";
+  }
   for (const auto& [label, dims] : net.wishes) {
     out.push_back({label, std::vector<std::string>(axes, "batch groups")});
     out.back().wishes.back() = dims;

@@ -13,7 +13,7 @@ struct axis_choice {
   static constexpr int none = -1;     ///< replicate
   static constexpr int partial = -2;  ///< target only: the sum stays owed through a linear tail
   int split = none;
-  int target = none;  ///< for an inner dimension: what follows it splits this (none: all-reduce)
+  int target = none;  ///< for an inner dimension, or one that arrives as two factors: what follows it splits this
 
   /// Where weights that this axis does not split rest, with their gradients and optimizer state.
   enum rest_t : std::uint8_t {
@@ -68,11 +68,22 @@ class dimension_classes {
   int size() const { return static_cast<int>(classes_.size()); }
   const info& operator[](int c) const { return classes_[static_cast<std::size_t>(c)]; }
 
-  /// The factor of an operation that belongs to a class, or -1.
+  /// The factor of an operation that belongs to a class, or -1. Of two (queries and keys of one sequence) the first that
+  /// stands in the first operand: what meets the other must then be whole, and is gathered.
   int factor_of(int operation_id, int c) const {
-    for (int f = 0; f < g_.at(operation_id).r.factors.size(); ++f)
+    const rule& r = g_.at(operation_id).r;
+    int found = -1, many = 0;
+    for (int f = 0; f < r.factors.size(); ++f)
+      if (class_.at({operation_id, f}) == c) ++many, found = f;
+    if (many < 2) return found;
+    for (signed char f : r.operands[0].factors)
       if (class_.at({operation_id, f}) == c) return f;
-    return -1;
+    return found;
+  }
+  bool is_twice(int operation_id, int c) const {
+    int many = 0;
+    for (int f = 0; f < g_.at(operation_id).r.factors.size(); ++f) many += class_.at({operation_id, f}) == c;
+    return many > 1;
   }
 
  private:
@@ -135,6 +146,10 @@ class strategy_space {
         for (int t = 0; t < classes_.size(); ++t)
           if (classes_[t].parallel && !classes_[t].twice && !classes_[t].whole) choices.push_back({c, t});
         if (linear_tail) choices.push_back({c, axis_choice::partial});
+      } else if (i.twice && !p.anchors.empty() && passes_once(c)) {
+        choices.push_back({c, axis_choice::none});
+        for (int t = 0; t < classes_.size(); ++t)
+          if (t != c && classes_[t].parallel && !classes_[t].twice && !classes_[t].whole && stands_after(c, t)) choices.push_back({c, t});
       } else {
         dropped.push_back(std::string(i.label.view()) + (i.whole ? ": must stay whole"
                                                          : i.twice ? ": arrives as two factors"
@@ -143,7 +158,7 @@ class strategy_space {
     }
     // Where an axis splits what no weight has (batch, sequence), weights may rest split over it.
     for (std::size_t c = 0, n = choices.size(); c < n; ++c)
-      if (choices[c].split != axis_choice::none && choices[c].target == axis_choice::none && !splits_a_weight(choices[c].split))
+      if (choices[c].split != axis_choice::none && !classes_[choices[c].split].inner && !splits_a_weight(choices[c].split))
         for (int rest = axis_choice::scattered; rest <= furthest; ++rest) {
           choices.push_back(choices[c]);
           choices.back().rest = static_cast<axis_choice::rest_t>(rest);
@@ -199,6 +214,27 @@ class strategy_space {
   }
 
  private:
+  // A dimension that arrives as two factors (a sequence of queries and of keys) may be split as one of them throughout, where
+  // that is parallel; what holds the other is gathered. Or (a target) something else is split from there on: all-to-all.
+  bool passes_once(int c) const {
+    for (int o : part_.forward)
+      if (const int f = classes_.factor_of(o, c); f >= 0 && (!g_.at(o).r.is_parallel(f) || g_.at(o).r.stays_together(f))) return false;
+    return true;
+  }
+  // Whether an operation takes the dimension twice, or depends on one of the part that does.
+  bool after(int o, int c) const {
+    if (classes_.is_twice(o, c)) return true;
+    for (int v : g_.at(o).operands)
+      if (const int from = g_[v].producer; from >= 0 && std::binary_search(part_.forward.begin(), part_.forward.end(), from) && after(from, c)) return true;
+    return false;
+  }
+  // Whether every operation from there on has a dimension that could be split instead.
+  bool stands_after(int c, int target) const {
+    for (int o : part_.forward)
+      if (after(o, c) && classes_.factor_of(o, target) < 0) return false;
+    return true;
+  }
+
   // True too where the part has no weights of its own: nothing could rest otherwise.
   bool splits_a_weight(int c) const {
     bool any = false;
@@ -243,9 +279,10 @@ class strategy_space {
     for (int axis = 0; axis < s.size(); ++axis) {
       const axis_choice& c = s[axis];
       if (c.split == axis_choice::none) continue;
-      int f = classes_.factor_of(o, c.split);
+      const bool turned = classes_[c.split].twice && c.target >= 0 && after(o, c.split);
+      int f = classes_.factor_of(o, turned ? c.target : c.split);
       if (f < 0 && c.target == axis_choice::partial) f = op.op->linear == linearity::all ? assignment::partial : assignment::none;
-      else if (f < 0 && c.target >= 0) f = classes_.factor_of(o, c.target);
+      else if (f < 0 && c.target >= 0 && !classes_[c.split].twice) f = classes_.factor_of(o, c.target);
       a.factor[axis] = static_cast<signed char>(f);
     }
     return a;
