@@ -98,10 +98,10 @@ void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph
   }
 }
 
-void check_all(const graph& g, const mesh_shape& mesh, long steps) {
+void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t every = 1, const driver::inputs& what = {}) {
   host::kernels<float> k;
   k.add<swiglu_t>();
-  const driver::byte_text text(some_text(), 4, 8, 5);
+  const driver::byte_text text(some_text(), 4, 8, 5, what);
   const mesh_shape one = mesh_of({1});
   program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
   plan_memory(single);
@@ -122,7 +122,7 @@ void check_all(const graph& g, const mesh_shape& mesh, long steps) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     if (d.nodes[n].kind == decision::strategy_of_part && !tried.insert(fingerprint(g, d.nodes[n].operations)).second) continue;
     for (std::size_t c = 0; c < d.nodes[n].choices(); ++c, ++count) {
-      if (count % stride != 0) continue;
+      if (count % (stride * every) != 0) continue;
       // Pairs of forms are many on two axes; their mixtures are tried below.
       if (mesh.rank() > 1 && d.nodes[n].kind == decision::forms_of_tensor && c % 7 != 0) continue;
       INFO(decision_label(d.nodes[n]) << ": " << d.nodes[n].names[c]);
@@ -148,6 +148,34 @@ TEST_CASE("every choice of a GPT trains as one rank does, four ranks on two axes
   gpt_config c = tiny_config();
   c.layers = 1;
   check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 10);
+}
+
+TEST_CASE("every choice of a LLaMA with grouped heads trains as one rank does") {
+  llama_config c = read_llama(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_llama.json"));
+  c.layers = 1;
+  c.sequence = 8;
+  check_all(differentiate(refine(llama(c))), mesh_of({2}), 10);
+  check_all(differentiate(refine(llama(c))), mesh_of({2, 2}), 10, 5);
+}
+
+TEST_CASE("plans of a mixture of experts train as one rank does") {
+  const config_file file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gshard.json");
+  gpt_config c = read_gpt(file);
+  c.layers = 2;
+  c.sequence = 8;
+  experts_config e = read_experts(file);
+  e.group = 16;
+  check_all(differentiate(refine(gshard(c, e))), mesh_of({2}), 10, 2);
+  check_all(differentiate(refine(gshard(c, e))), mesh_of({2, 2}), 10, 60);
+}
+
+TEST_CASE("plans of an encoder-decoder train as one rank does") {
+  t5_config c = read_t5(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_t5.json"));
+  c.layers = 1;
+  c.sequence = 8;
+  const driver::inputs what{{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}}};
+  check_all(differentiate(refine(t5(c))), mesh_of({2}), 10, 2, what);
+  check_all(differentiate(refine(t5(c))), mesh_of({2, 2}), 10, 40, what);
 }
 
 TEST_CASE("a user's operator is differentiated, planned, run and verified") {
