@@ -478,7 +478,7 @@ void compare(rank_pool& pool, const graph& g, const mesh_shape& mesh, const shar
   }
 }
 
-void check_splits(const std::vector<int>& sizes) {
+void check_splits(const std::vector<int>& sizes, int every = 1) {
   const mesh_shape mesh = mesh_of(sizes);
   const host::kernels<double> k = all_kernels();
   rank_pool one(1), pool(sizes);
@@ -491,7 +491,7 @@ void check_splits(const std::vector<int>& sizes) {
     for (int i = 0; i < x.forward.size(); ++i)
       for (const assignment& a : admitted(g.at(i), mesh))
         for (const bool by_need : {false, true}) {
-          if (count++ % stride != 0) continue;
+          if (count++ % (stride * every) != 0) continue;
           INFO(x.label << ": " << words(g.at(i), a, mesh)
                        << (by_need ? ", weights as needed" : ", weights replicated"));
           compare(pool, g, mesh, around(g, i, a, mesh, by_need), alone, k);
@@ -499,7 +499,7 @@ void check_splits(const std::vector<int>& sizes) {
     // All operations at once, each its own way.
     std::mt19937 random(3);
     for (int n = 0; n < 10; ++n) {
-      if (count++ % stride != 0) continue;
+      if (count++ % (stride * every) != 0) continue;
       INFO(x.label << ": random assignments, case " << n);
       sharding s = sharding::replicated(g);
       for (int i = 0; i < g.size(); ++i) {
@@ -554,6 +554,7 @@ TEST_CASE("every operator under every split equals one rank") {
   SECTION("two ranks") { check_splits({2}); }
   SECTION("four ranks on one axis") { check_splits({4}); }
   SECTION("four ranks on two axes") { check_splits({2, 2}); }
+  SECTION("eight ranks on three axes") { check_splits({2, 2, 2}, 5); }  // of ten thousands of ways every fifth
 }
 
 TEST_CASE("contractions in any order of dimensions equal their definition") {

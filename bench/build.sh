@@ -1,0 +1,7 @@
+# build_bench NAME: builds bench/NAME.cpp, installing what is missing. Sourced.
+build_bench() {
+  . tests/packages.sh
+  install_packages
+  quietly build/configure.log cmake -S . -B build -G Ninja
+  quietly build/build.log cmake --build build --target "bench_$1"
+}
