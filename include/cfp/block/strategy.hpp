@@ -132,10 +132,11 @@ class strategy_space {
   strategy_space(const graph& g, const part& p, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered)
       : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
     std::vector<axis_choice> choices(1);
-    bool linear_tail = !p.anchors.empty();
+    bool linear_tail = true;
     for (int o : p.forward)
       if (std::find(p.anchors.begin(), p.anchors.end(), o) == p.anchors.end())
         linear_tail = linear_tail && g.at(o).op->linear == linearity::all;
+    if (p.anchors.empty() && linear_tail) choices.push_back({axis_choice::none, axis_choice::partial});
     for (int c = 0; c < classes_.size(); ++c) {
       const auto& i = classes_[c];
       const bool free = !i.twice && !i.whole && (p.anchors.empty() || i.parallel);
@@ -195,8 +196,9 @@ class strategy_space {
       if (a) out += ' ';
       out += mesh_.axes[a].label.view();
       out += '=';
-      if (s[a].split == axis_choice::none) out += "-";
+      if (s[a].split == axis_choice::none) out += s[a].target == axis_choice::partial ? "partial" : "-";
       else out += label(s[a].split);
+      if (s[a].split == axis_choice::none) continue;
       if (s[a].target == axis_choice::partial) out += ">partial";
       else if (s[a].target >= 0) out.append(1, '>').append(label(s[a].target));
       if (s[a].rest != axis_choice::as_computed) out += s[a].rest == axis_choice::scattered ? "/scattered" : "/regathered";
@@ -278,7 +280,10 @@ class strategy_space {
     const operation& op = g_.at(o);
     for (int axis = 0; axis < s.size(); ++axis) {
       const axis_choice& c = s[axis];
-      if (c.split == axis_choice::none) continue;
+      if (c.split == axis_choice::none) {
+        a.factor[axis] = static_cast<signed char>(c.target);  // parts of sums pass through
+        continue;
+      }
       const bool turned = classes_[c.split].twice && c.target >= 0 && after(o, c.split);
       int f = classes_.factor_of(o, turned ? c.target : c.split);
       if (f < 0 && c.target == axis_choice::partial) f = op.op->linear == linearity::all ? assignment::partial : assignment::none;

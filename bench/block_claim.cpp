@@ -1,0 +1,180 @@
+// The claim everything rests on: that deciding per block loses nothing. The best plan over blocks against the best plan over
+// operators, both exact for the same described costs, on layers of real models and on random graphs, under several balances of
+// compute and communication, on one axis and on two. Prints how often they are equal and the largest gap.
+#include "read_config.hpp"
+
+#include <cfp/block/decisions.hpp>
+#include <cfp/block/untied.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/profile/roofline.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include <unistd.h>
+
+using namespace cfp;
+
+namespace {
+
+struct balance {
+  const char* name;
+  described_machine machine;
+};
+
+// Device and link rates from "communication is nearly free" to "communication decides".
+std::vector<balance> balances() {
+  std::vector<balance> out;
+  const auto put = [&](const char* name, double flops, double memory, double first, double second) {
+    balance b{name, {}};
+    b.machine.flops = flops;
+    b.machine.bandwidth = memory;
+    b.machine.links[0] = {1e-5, first};
+    b.machine.links[1] = {1e-5, second};
+    out.push_back(b);
+  };
+  put("fast links", 1e14, 2e12, 4e11, 4e11);
+  put("PCIe", 1e14, 1.5e12, 1.2e10, 1.2e10);
+  put("fast axis, slow axis", 1e14, 2e12, 3e9, 2e11);
+  put("slow links", 2e13, 1e12, 1e9, 1e9);
+  return out;
+}
+
+struct outcome {
+  bool solved = false;
+  double blocks = 0, operators = 0;
+  double gap() const { return blocks / operators - 1; }
+};
+
+outcome compare(const graph& g, const mesh_shape& mesh, const described_machine& m) {
+  const auto best = [&](const block_structure& s, bool& exact) {
+    const decision_graph d = decisions(g, s, mesh);
+    const solution a = solve(roofline(g, mesh, d, m).build());
+    exact = a.feasible && a.optimal;
+    return a.time;
+  };
+  outcome out;
+  bool first = false, second = false;
+  out.blocks = best(parallel_blocks(g), first);
+  out.operators = best(untied(g), second);
+  out.solved = first && second;
+  return out;
+}
+
+mesh_shape mesh_of(std::initializer_list<int> sizes) {
+  static constexpr const char* names[] = {"x", "y"};
+  mesh_shape m;
+  for (int s : sizes) m.axes.push({name(names[m.rank()]), s});
+  return m;
+}
+
+// One layer of each model at a size people train.
+graph layer_of(const std::string& name) {
+  const config_file file(name);
+  const std::string type = file.type({"gpt2", "llama", "mixtral", "gshard", "t5"});
+  const auto sized = [&](auto c, long layers) {
+    c.layers = layers;
+    c.batch = 8;
+    c.sequence = 512;
+    return c;
+  };
+  if (type == "gpt2") return gpt(sized(read_gpt(file), 1));
+  if (type == "gshard") return gshard(sized(read_gpt(file), 2), read_experts(file));
+  if (type == "mixtral") return mixtral(sized(read_llama(file), 1), read_experts(file));
+  if (type == "t5") return t5(sized(read_t5(file), 1));
+  return llama(sized(read_llama(file), 1));
+}
+
+// A chain of products, activations, norms and residuals, ending in a loss.
+graph random_graph(std::mt19937& random) {
+  const auto pick = [&](long n) { return static_cast<long>(random() % static_cast<unsigned long>(n)); };
+  const auto size = [&] { return 64l << pick(6); };
+  model net;
+  const dimension batch{"batch", 8l << pick(4)}, sequence{"sequence", 64l << pick(4)};
+  std::vector<std::pair<tensor, dimension>> live;
+  const dimension first{"width0", size()};
+  live.push_back({cfp::lookup(net.weight("table", {{"vocabulary", 1024}, first}, {}), indices(net, "tokens", {batch, sequence}, 1024)), first});
+  int named = 0;
+  for (long n = 2 + pick(5); n > 0; --n) {
+    const auto [x, width] = live[live.size() - 1 - static_cast<std::size_t>(pick(std::min(2l, static_cast<long>(live.size()))))];
+    const auto product = [&](tensor y, dimension to) { return linear(y, net.weight("w" + std::to_string(named++), {width, to}, {})); };
+    switch (pick(5)) {
+      case 0: {
+        const dimension to{name("width" + std::to_string(named + 1)), size()};
+        live.push_back({product(x, to), to});
+        break;
+      }
+      case 1: live.push_back({gelu(x), width}); break;
+      case 2: live.push_back({add(x, product(gelu(x), width)), width}); break;
+      case 3: {
+        const dimension to{name("hidden" + std::to_string(named + 1)), size()};
+        const tensor gate = product(x, to), up = product(x, to);
+        live.push_back({gated_silu(gate, up), to});
+        break;
+      }
+      default: live.push_back({rms_norm(x, rms_square(x), net.weight("norm" + std::to_string(named++), {width}, {}), 0.01, 1e-5), width});
+    }
+  }
+  const tensor logits = linear(live.back().first, net.weight("head", {live.back().second, {"vocabulary", 1024}}, {}));
+  net.recorded.loss = gpt_loss(net, logits, indices(net, "targets", {batch, sequence}, 1024)).id;
+  return net.recorded;
+}
+
+struct tally {
+  std::string name;
+  int cases = 0, equal = 0, unsolved = 0;
+  double worst = 0;
+  std::string where;
+
+  void add(const outcome& o, const std::string& label) {
+    if (!o.solved) {
+      ++unsolved;
+      return;
+    }
+    ++cases;
+    equal += o.gap() <= 1e-9;
+    if (o.gap() > worst) worst = o.gap(), where = label;
+  }
+  void print() const {
+    std::printf("%-18s %6d %6d %9.2f%%  %s%s\n", name.c_str(), cases, equal, 100 * worst, where.c_str(),
+                unsolved > 0 ? (" (" + std::to_string(unsolved) + " beyond the solver's budget)").c_str() : "");
+    std::fflush(stdout);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* json = argc == 3 && std::strcmp(argv[1], "--json") == 0 ? argv[2] : nullptr;
+  if (argc > 1 && json == nullptr) return std::fprintf(stderr, "block_claim: takes --json FILE\n"), 2;
+  std::printf("%-18s %6s %6s %10s  %s\n", "model", "cases", "equal", "worst gap", "where");
+  std::vector<tally> models;
+  for (const char* name : {"gpt2", "alpa-gpt-6.7b", "llama-2-7b", "llama-3-8b", "mixtral-8x7b", "alpa-moe-2.4b", "t5-large"}) {
+    const graph g = differentiate(refine(layer_of(name)));
+    models.push_back({name, 0, 0, 0, 0, ""});
+    for (const auto& [label, mesh] : {std::pair{"2", mesh_of({2})}, {"4", mesh_of({4})}, {"8", mesh_of({8})}, {"2x2", mesh_of({2, 2})}})
+      for (const balance& b : balances()) models.back().add(compare(g, mesh, b.machine), std::string(label) + " ranks, " + b.name);
+    models.back().print();
+  }
+  tally random{"random graphs", 0, 0, 0, 0, ""};
+  std::mt19937 numbers(7);
+  for (int n = 0; n < 1000; ++n) {
+    const graph g = differentiate(refine(random_graph(numbers)));
+    const auto all = balances();
+    random.add(compare(g, n % 4 == 3 ? mesh_of({2, 2}) : mesh_of({4}), all[static_cast<std::size_t>(n) % all.size()].machine), "case " + std::to_string(n));
+    if (isatty(2) && n % 10 == 0) std::fprintf(stderr, "\r%d of 1000", n);
+  }
+  if (isatty(2)) std::fprintf(stderr, "\r\033[K");
+  random.print();
+  if (json == nullptr) return 0;
+  nlohmann::ordered_json out{{"cases", random.cases}, {"equal", random.equal}, {"worst_gap", random.worst}, {"models", nlohmann::ordered_json::array()}};
+  for (const tally& t : models) {
+    out["models"].push_back({{"name", t.name}, {"cases", t.cases}, {"equal", t.equal}, {"worst_gap", t.worst}});
+    out["cases"] = static_cast<int>(out["cases"]) + t.cases;
+    out["equal"] = static_cast<int>(out["equal"]) + t.equal;
+    out["worst_gap"] = std::max(static_cast<double>(out["worst_gap"]), t.worst);
+  }
+  std::ofstream(json) << out.dump(1) << '\n';
+}

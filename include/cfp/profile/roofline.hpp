@@ -1,0 +1,86 @@
+// Costs of a machine that is described instead of measured: operators by their arithmetic or their memory traffic, whichever
+// takes longer, collectives by latency and bandwidth.
+#pragma once
+
+#include <cfp/profile/cost_builder.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// One device and the links of every mesh axis.
+struct described_machine {
+  double flops = 1e13;      ///< per second, of matrix products
+  double bandwidth = 1e12;  ///< bytes per second to memory
+  double launch = 5e-6;     ///< seconds per operator
+
+  struct link {
+    double latency = 1e-5;     ///< seconds per collective
+    double bandwidth = 1e11;   ///< bytes per second a device sends
+  };
+  std::array<link, max_axes> links{};
+};
+
+/// Milliseconds of an instruction.
+inline double time_of(const instruction& i, const program& p, const graph& g, const described_machine& m) {
+  if (i.nothing) return 0;
+  const auto bytes = [&](int b) { return static_cast<double>(p[b].bytes); };
+  if (i.kind == instruction::reshard) {
+    double seconds = m.launch + (bytes(i.in[0]) + bytes(i.out[0])) / m.bandwidth;
+    if (i.step.communicates()) {
+      const auto& link = m.links[static_cast<std::size_t>(i.step.axis)];
+      const double whole = static_cast<double>(elements(g[p[i.in[0]].value].shape)) * sizeof(float);
+      seconds += link.latency + static_cast<double>(bytes_sent(i.step, p[i.in[0]].held, static_cast<long>(whole), p.mesh)) / link.bandwidth;
+    }
+    return 1000 * seconds;
+  }
+  const operation& o = g.at(i.op);
+  double work = o.op->body == op_body::product ? 2 : 0, traffic = 0;
+  for (int f = 0; f < o.r.factors.size() && work > 0; ++f) {
+    work *= static_cast<double>(o.sizes[f]);
+    for (int a = 0; a < p.mesh.rank(); ++a)
+      if (i.assigned.factor[a] == f) work /= p.mesh.size(a);
+  }
+  for (int k = 0; k < i.in.size(); ++k) {
+    bool table = false;  // of a table only the rows that are asked for are read
+    for (signed char f : o.r.operands[k].factors) table = table || o.r.factors[f].one_hot;
+    traffic += table ? bytes(i.out[0]) : bytes(i.in[k]);
+  }
+  for (int b : i.out) traffic += bytes(b);
+  return 1000 * (m.launch + std::max(work / m.flops, traffic / m.bandwidth));
+}
+
+/// Prices decisions by a description.
+class roofline : public cost_builder {
+ public:
+  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const described_machine& m) : cost_builder(g, mesh, d), machine_(m) {}
+
+  cost_graph build() { return collect({}); }
+
+ private:
+  double program_time(const decision&, std::size_t, const sharding&, const program& p) override {
+    double ms = 0;
+    for (const instruction& i : p.code) ms += time_of(i, p, g_, machine_);
+    return ms;
+  }
+  double step_time(int v, const partition& from, const conversion_step& s) override {
+    program p;
+    p.mesh = mesh_;
+    instruction i;
+    i.kind = instruction::reshard;
+    i.step = s;
+    for (const partition& held : {from, after(from, s)}) {
+      buffer b;
+      b.value = v;
+      b.held = held;
+      b.local = local_shape(held, g_[v].shape, mesh_);
+      b.bytes = elements(b.local) * static_cast<long>(sizeof(float));
+      p.buffers.push_back(b);
+    }
+    i.in.push(0);
+    i.out.push(1);
+    return time_of(i, p, g_, machine_);
+  }
+
+  described_machine machine_;
+};
+
+}  // namespace cfp
