@@ -15,7 +15,8 @@ struct axis_choice {
   int split = none;
   int target = none;  ///< for an inner dimension, or one that arrives as two factors: what follows it splits this
 
-  /// Where weights that this axis does not split rest, with their gradients and optimizer state.
+  /// Where weights that this axis does not split rest, with their gradients and optimizer state. Vectors (biases, norms) rest
+  /// whole: their collectives would take longer than their updates, and they hold next to nothing.
   enum rest_t : std::uint8_t {
     as_computed,  ///< whole on every device
     scattered,    ///< split over the axis, gathered once a step (as ZeRO's second stage communicates)
@@ -212,7 +213,7 @@ class strategy_space {
       if (g_.at(o).when == phase::forward) assigned[static_cast<std::size_t>(o)] = forward(o, s);
     follow(g_, mesh_, part_.operations, assigned);
     for (int o : part_.operations)
-      if (g_.at(o).op->body == op_body::update) set_rest(o, s, assigned[static_cast<std::size_t>(o)]);
+      if (is_matrix_update(o)) set_rest(o, s, assigned[static_cast<std::size_t>(o)]);
   }
 
  private:
@@ -237,11 +238,14 @@ class strategy_space {
     return true;
   }
 
+  bool is_matrix_update(int o) const {
+    return g_.at(o).op->body == op_body::update && !g_[g_.at(o).hub].group.empty() && g_[g_.at(o).hub].group.back() > 0;
+  }
   // True too where the part has no weights of its own: nothing could rest otherwise.
   bool splits_a_weight(int c) const {
     bool any = false;
     for (int o : part_.operations) {
-      if (g_.at(o).op->body != op_body::update) continue;
+      if (!is_matrix_update(o)) continue;
       any = true;
       for (int user : part_.forward)
         if (const int k = g_.at(user).operands.find(g_.at(o).hub); k >= 0)
