@@ -1,0 +1,119 @@
+// Writes the catalogue page: every operator with its rule, formula, source, and what a split of each factor owes. What is owed is
+// derived from the rule; formulas and sources are written here. `docs.catalogue` compares the page with what this prints.
+#include <cfp/op/attention.hpp>
+#include <cfp/op/normalization.hpp>
+#include <cfp/op/optimizer.hpp>
+#include <cfp/op/routing.hpp>
+#include <cfp/op/softmax.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace cfp;
+
+namespace {
+
+std::string shown(const factor& f) { return f.label.view().starts_with("..") ? "..." : std::string(f.label.view()); }
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) out += (i == 0 ? "" : ", ") + words[i];
+  return out;
+}
+
+// What the split of a factor means forward, and which operands' gradients it leaves as parts of sums.
+std::string owed(const op_info& op, const rule& r, int f) {
+  if (r.factors[f].whole) return "must stay whole";
+  if (r.factors[f].scan) return "a carry from device to device";
+  if (r.factors[f].window >= 0) return "a halo";
+  std::string out;
+  if (r.is_parallel(f)) out = "free";
+  else if (op.index_operand >= 0 && r.factors[f].one_hot && r.is_reduction(f)) out = "the result is a partial sum: rows that other devices hold count as zero";
+  else if (r.is_reduction(f)) out = std::string("the result is a partial ") + (r.combine == reduction::sum ? "sum" : r.combine == reduction::max ? "maximum" : "minimum");
+  else out = "some results are partial sums";
+  std::vector<std::string> lacking;
+  for (int i = 0; i < r.operands.size(); ++i)
+    if (i != op.index_operand && r.operands[i].dim_of(f) < 0 && op.body != op_body::update && !op.statistic) lacking.push_back(std::to_string(i));
+  if (!lacking.empty() && !r.is_reduction(f)) out += "; gradients of operand " + list_of(lacking) + " are partial sums";
+  return out;
+}
+
+template <class Op>
+void entry(const char* formula, const char* source) {
+  constexpr const op_info& op = info<Op>;
+  const rule r = parse(op.rule, op.rule.find("...") == std::string_view::npos ? 0 : 1);
+  std::printf("### %.*s\n\n`%.*s`\n\n%s\n", static_cast<int>(op.label.size()), op.label.data(), static_cast<int>(op.rule.size()), op.rule.data(), formula);
+  if (source[0] != '\0') std::printf("Source: %s.\n", source);
+  if (op.scalars > 0) std::printf("Scalars: %d.", op.scalars);
+  if (op.index_operand >= 0) std::printf("%sOperand %d holds 32-bit indices.", op.scalars > 0 ? " " : "", op.index_operand);
+  if (op.scalars > 0 || op.index_operand >= 0) std::printf("\n");
+  std::printf("%s\n\n| factor | a split of it |\n|---|---|\n",
+              op.linear == linearity::all    ? "Parts of sums pass through it."
+              : op.linear == linearity::each ? "Parts of a sum pass through it in one operand."
+                                             : "Its operands must be complete.");
+  for (int f = 0; f < r.factors.size(); ++f) std::printf("| `%s` | %s |\n", shown(r.factors[f]).c_str(), owed(op, r, f).c_str());
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  std::printf("# The operators\n\nWritten by `docs/catalogue.cpp`; the tables follow from the rules. Numbers are `float` or `double` on the host; `...` is any leading "
+              "dimensions. Every operator is checked under every split against one rank, and its gradient against central differences (`runtime.operators`).\n\n");
+  std::printf("## Products\n\n");
+  entry<linear_t>("y = x w.", "");
+  entry<dense_t>("y = x w^T, the weight as checkpoints of `torch.nn.Linear` and embedding tables hold it.", "");
+  entry<expert_dense_t>("y[e] = x[e] w[e]^T.", "");
+  entry<scores_t>("Products of queries and keys.", "Attention Is All You Need, arXiv 1706.03762");
+  entry<weighted_sum_t>("Values weighted by the softmax of the scores.", "arXiv 1706.03762");
+  entry<grouped_scores_t>("The same with `group` queries to a head of keys.", "GQA, arXiv 2305.13245");
+  entry<grouped_sum_t>("The same with `group` queries to a head of values.", "arXiv 2305.13245");
+  std::printf("## Elementwise\n\n");
+  entry<add_t>("x + y.", "");
+  entry<bias_t>("x + b.", "");
+  entry<add_rows_t>("x + t, of a table without the batch.", "");
+  entry<add_positions_t>("Scores plus a table of positions.", "T5, arXiv 1910.10683");
+  entry<mul_t>("x y.", "");
+  entry<scaled_t>("x times a number.", "");
+  entry<gelu_t>("x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", "GELU, arXiv 1606.08415, tanh form");
+  entry<relu_t>("max(x, 0).", "");
+  entry<gated_silu_t>("gate / (1 + exp(-gate)) * up.", "SwiGLU, arXiv 2002.05202");
+  entry<rotary_t>("Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: log base, 1/pair.", "RoFormer, arXiv 2104.09864");
+  std::printf("## Movement\n\n");
+  entry<copy_t>("x.", "");
+  entry<split_qkv_t>("Query, key and value of a fused projection.", "");
+  entry<split_heads_t>("Heads outside the sequence.", "");
+  entry<merge_heads_t>("Heads side by side.", "");
+  entry<split_groups_t>("Heads and groups outside the sequence.", "");
+  entry<merge_groups_t>("Heads and groups side by side.", "");
+  entry<lookup_t>("y[..., m] = table[index[...], m].", "");
+  entry<scatter_add_t>("The gradient of `lookup`: adds rows where the indices say.", "");
+  std::printf("## Normalisation\n\n");
+  entry<norm_sum_t>("Sum of a row.", "");
+  entry<norm_square_t>("Sum of squared distances of a row to its mean. Scalar: 1/width.", "");
+  entry<layer_norm_t>("(x - mean) / sqrt(variance + epsilon) * w + b. Scalars: 1/width, epsilon.", "Layer Normalization, arXiv 1607.06450");
+  entry<rms_square_t>("Sum of squares of a row.", "");
+  entry<rms_norm_t>("x / sqrt(mean(x^2) + epsilon) * w. Scalars: 1/width, epsilon.", "RMSNorm, arXiv 1910.07467");
+  std::printf("## Softmax and loss\n\n");
+  entry<masked_max_t>("Largest scaled score of a query among the keys it sees (k <= q + reach). Scalars: scale, reach.", "arXiv 1706.03762");
+  entry<masked_sum_t>("Sum of exp(scale x - max) over those keys.", "");
+  entry<masked_softmax_t>("exp(scale x - max) / sum over those keys, zero elsewhere.", "");
+  entry<logits_max_t>("Largest number of a row.", "");
+  entry<logits_sum_t>("Sum of exp(x - max) of a row.", "");
+  entry<softmax_t>("exp(x - max) / sum.", "");
+  entry<cross_entropy_t>("Sum over rows of (log sum + max - x[target]) times the scalar 1/rows.", "");
+  std::printf("## Mixture of experts\n\n");
+  entry<queue_places_t>("Place of a token in the queue of each expert it chose: positive for its first choice, negative for later ones. Scalar: choices per token.", "GShard, arXiv 2006.16668");
+  entry<chosen_sum_t>("Sum of a token's gates over the experts it chose.", "");
+  entry<dispatch_t>("One where a token holds a place of an expert.", "arXiv 2006.16668");
+  entry<combine_t>("dispatch * gate / chosen_sum.", "arXiv 2006.16668");
+  entry<to_experts_t>("Tokens to the places they hold.", "arXiv 2006.16668");
+  entry<from_experts_t>("Answers back to the tokens.", "arXiv 2006.16668");
+  entry<first_choices_t>("Tokens of a group whose first choice an expert is.", "");
+  entry<gate_mass_t>("Gates of a group summed over its tokens.", "");
+  entry<imbalance_t>("Sum of first choices times gates: what the balancing loss scales.", "arXiv 2006.16668");
+  std::printf("## Update\n\n");
+  entry<adamw_t>("m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay w). "
+                 "Scalars: rate, b1, b2, epsilon, decay.", "AdamW, arXiv 1711.05101");
+}
