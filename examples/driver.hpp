@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/plan/search.hpp>
+#include <cfp/runtime/host/state_file.hpp>
 
 #include <malloc.h>
 
@@ -77,9 +78,10 @@ struct trained {
   std::vector<int> weights;
 };
 
-template <class T>
+/// Trains `steps` steps: from the beginning, or from a saved state; the state afterwards goes into `to`.
+template <class T, class S = float>
 trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::kernels<T>& k, const byte_text& text,
-                 long steps, std::uint64_t seed) {
+                 long steps, std::uint64_t seed, const cfp::host::state_file<S>* from = nullptr, cfp::host::state_file<T>* to = nullptr) {
   trained<T> out;
   for (int v = 0; v < g.value_count(); ++v)
     if (g[v].role == cfp::value_role::weight && g[v].producer < 0) out.weights.push_back(v);
@@ -90,13 +92,18 @@ trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::ke
   cfp::rank_pool pool(sizes(p.mesh));
   pool.run([&](cfp::rank_context& rank) {
     cfp::host::executor<T> run(p, g, k, rank, seed);
+    if (from != nullptr)
+      for (const auto& [value, whole] : from->tensors()) run.place(value, whole);
     for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.before[w]);
-    for (long s = 1; s <= steps; ++s) {
+    const long done = from != nullptr ? from->step() : 0;
+    for (long s = done + 1; s <= done + steps; ++s) {
       give(run, g, text.at(s));
       run.run(s);
       if (rank.rank == 0) out.loss.push_back(run.loss());
     }
     for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.after[w]);
+    if (to != nullptr)
+      for (const auto& [value, whole] : to->tensors()) run.collect(value, whole);
   });
   return out;
 }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <optional>
 #include <unistd.h>
 
 namespace example {
@@ -51,7 +52,7 @@ struct example_info {
 };
 
 struct options {
-  std::string model, mesh = "data=2", text, profile, save_plan, save_header, use_plan, summary;
+  std::string model, mesh = "data=2", text, profile, save_plan, save_header, use_plan, save_state, load_state, summary;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20;
   bool analyse = false;
@@ -249,6 +250,10 @@ inline int run(const options& o, const example_info& info) {
     throw bad_input("replicated on " + std::to_string(mesh.devices()) + " ranks this needs " + std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
                     std::to_string(static_cast<long>(present)) + "; take fewer --layers, a smaller --batch or --seq, or --analyse");
 
+  std::optional<host::state_file<float>> loaded;
+  if (!o.load_state.empty()) loaded.emplace(host::state_file<float>::open(o.load_state, g));
+  const host::state_file<float>* const from = loaded ? &*loaded : nullptr;
+
   const host::kernels<float> kernels;
   const std::string model_id = o.model + " " + net.sizes;
   progress_line line;
@@ -321,15 +326,19 @@ inline int run(const options& o, const example_info& info) {
   driver::undecided rounding;
   if (o.steps > 0) {
     line.show("training on one rank", 0);
-    alone = driver::train(single, g, kernels, text, o.steps, o.seed);
+    alone = driver::train(single, g, kernels, text, o.steps, o.seed, from);
     line.show("training on one rank in float64", 0.3);
     program precise = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(double));
     plan_memory(precise);
-    rounding = driver::rounding_decides(alone, driver::train(precise, g, host::kernels<double>(), text, o.steps, o.seed), g);
+    rounding = driver::rounding_decides(alone, driver::train(precise, g, host::kernels<double>(), text, o.steps, o.seed, from), g);
     line.show("training under the plan", 0.7);
-    together = driver::train(found.code, g, kernels, text, o.steps, o.seed);
+    std::optional<host::state_file<float>> to;
+    if (!o.save_state.empty()) to.emplace(host::state_file<float>::create(o.save_state, g, (from ? from->step() : 0) + o.steps));
+    together = driver::train(found.code, g, kernels, text, o.steps, o.seed, from, to ? &*to : nullptr);
+    if (to) to->commit();
     line.clear();
     apart = driver::compare(alone, together, g, rounding);
+    if (from) std::printf("\ngoing on after step %ld of %s", from->step(), o.load_state.c_str());
     std::printf("\nverified over %ld steps: loss %.4f -> %.4f, largest relative difference %.1e; parameters %.1e (%s)\n", o.steps,
                 alone.loss.front(), alone.loss.back(), apart.loss, apart.parameters, apart.worst.c_str());
     if (rounding.count > 0)
@@ -429,6 +438,8 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--save-plan", o.save_plan, "write the found plan");
   app.add_option("--save-header", o.save_header, "write the found plan as a C++ header that the compiler checks");
   app.add_option("--plan", o.use_plan, "run a saved plan, measuring nothing");
+  app.add_option("--save-state", o.save_state, "write weights and optimizer state after the steps verified (safetensors)");
+  app.add_option("--load-state", o.load_state, "go on from such a file, whatever mesh it was written on");
   app.add_option("--summary", o.summary, "write the summary as JSON");
   app.add_flag("--analyse", o.analyse, "show blocks, segments, strategies and memory of all layers, run nothing");
   app.add_option("--seed", o.seed, "of initial weights and batches")->capture_default_str();
@@ -441,6 +452,9 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   try {
     return run(o, info);
   } catch (const bad_input& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  } catch (const host::bad_state& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
   } catch (const shape_error& e) {

@@ -92,9 +92,21 @@ class executor {
     }
   }
 
-  /// Adds this rank's piece of a persistent tensor into `whole` (global order). Only one of the ranks that hold the
+  /// Fills this rank's piece of a persistent tensor from the whole one (global order).
+  template <class U>
+  void place(int value, const U* whole) {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const buffer& x = program_.buffers[b];
+      if (x.value != value || !x.persistent) continue;
+      T* out = static_cast<T*>(memory_[b]);
+      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank, [&](long i, long global) { out[i] = static_cast<T>(whole[global]); });
+    }
+  }
+
+  /// Writes this rank's piece of a persistent tensor into `whole` (global order). Only one of the ranks that hold the
   /// same piece writes.
-  void collect(int value, std::vector<T>& whole) const {
+  void collect(int value, std::vector<T>& whole) const { collect(value, whole.data()); }
+  void collect(int value, T* whole) const {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const buffer& x = program_.buffers[b];
       if (x.value != value || !x.persistent) continue;
@@ -102,7 +114,7 @@ class executor {
       for (int a = 0; a < program_.mesh.rank(); ++a)
         if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_.rank, a) != 0) return;
       each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank,
-                   [&](long i, long global) { whole[static_cast<std::size_t>(global)] = in[i]; });
+                   [&](long i, long global) { whole[global] = in[i]; });
       return;
     }
   }
