@@ -32,6 +32,16 @@ struct built {
   driver::inputs inputs{};
 };
 
+/// Gives a configuration the sizes asked for, and notes them.
+template <class Config>
+void resize(Config& c, const asked& sizes, built& out) {
+  out.vocabulary_given = c.vocabulary;
+  out.layers = c.layers = sizes.layers > 0 ? sizes.layers : c.layers;
+  out.vocabulary = c.vocabulary = sizes.padded(c.vocabulary);
+  c.batch = sizes.batch;
+  c.sequence = sizes.sequence;
+}
+
 /// "layers=2 width=768"
 inline std::string sizes_text(std::initializer_list<std::pair<const char*, long>> sizes) {
   std::string out;

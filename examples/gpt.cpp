@@ -7,11 +7,7 @@ int main(int argc, char** argv) {
     file.type({"gpt2"});
     gpt_config c = read_gpt(file);
     example::built out;
-    out.vocabulary_given = c.vocabulary;
-    out.layers = c.layers = asked.layers > 0 ? asked.layers : c.layers;
-    out.vocabulary = c.vocabulary = asked.padded(c.vocabulary);
-    c.batch = asked.batch;
-    c.sequence = asked.sequence;
+    example::resize(c, asked, out);
     example::fits("n_positions", c.sequence, c.positions, file);
     out.sizes = example::sizes_text({{"layers", c.layers}, {"width", c.width}, {"hidden", c.inner()}, {"heads", c.heads}, {"vocabulary", c.vocabulary}, {"batch", c.batch}, {"sequence", c.sequence}});
     out.wishes = {{"column_row", "heads hidden vocabulary"}};

@@ -6,11 +6,7 @@ int main(int argc, char** argv) {
     file.type({"llama"});
     llama_config c = read_llama(file);
     example::built out;
-    out.vocabulary_given = c.vocabulary;
-    out.layers = c.layers = asked.layers > 0 ? asked.layers : c.layers;
-    out.vocabulary = c.vocabulary = asked.padded(c.vocabulary);
-    c.batch = asked.batch;
-    c.sequence = asked.sequence;
+    example::resize(c, asked, out);
     example::fits("max_position_embeddings", c.sequence, c.positions, file);
     out.sizes = example::sizes_text({{"layers", c.layers}, {"width", c.width}, {"hidden", c.hidden}, {"heads", c.heads}, {"kv_heads", c.kv_heads},
                                      {"vocabulary", c.vocabulary}, {"batch", c.batch}, {"sequence", c.sequence}});

@@ -8,11 +8,8 @@ int main(int argc, char** argv) {
     llama_config l = is_mixtral ? read_llama(file) : llama_config{};
     experts_config e = read_experts(file);
     example::built out;
-    out.vocabulary_given = is_mixtral ? l.vocabulary : g.vocabulary;
-    out.layers = g.layers = l.layers = asked.layers > 0 ? asked.layers : is_mixtral ? l.layers : g.layers;
-    out.vocabulary = g.vocabulary = l.vocabulary = asked.padded(out.vocabulary_given);
-    g.batch = l.batch = asked.batch;
-    g.sequence = l.sequence = asked.sequence;
+    if (is_mixtral) example::resize(l, asked, out);
+    else example::resize(g, asked, out);
     example::fits(is_mixtral ? "max_position_embeddings" : "n_positions", asked.sequence, is_mixtral ? l.positions : g.positions, file);
     // Sequences routed together; of a small batch at most half, so that there are groups to split.
     e.group = std::max(1l, std::min(e.group / asked.sequence, asked.batch / 2)) * asked.sequence;

@@ -49,10 +49,18 @@ inline experts_result experts_layer(cfp::model& net, cfp::tensor x, const expert
           cfp::scaled(uneven, e.balance * static_cast<double>(e.count) / (n * n * static_cast<double>(groups)))};
 }
 
+/// The graph of a loss and what layers of experts add to it.
+inline cfp::graph with_balance(const cfp::model& net, cfp::tensor loss, const std::vector<cfp::tensor>& balance) {
+  for (const cfp::tensor& b : balance) loss = cfp::add(loss, b);
+  cfp::graph out = net.recorded;
+  out.loss = loss.id;
+  return out;
+}
+
 inline cfp::graph gshard(const gpt_config& c, const experts_config& e) {
   cfp::model net;
   std::vector<cfp::tensor> balance;
-  cfp::tensor loss = gpt_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double scale, double residual) {
+  const cfp::tensor loss = gpt_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double scale, double residual) {
     const std::string layer = "h." + std::to_string(l);
     x = gpt_attention(m, x, c, layer, scale, residual);
     if (l % 2 == 0) return gpt_mlp(m, x, c, layer, residual);
@@ -63,15 +71,13 @@ inline cfp::graph gshard(const gpt_config& c, const experts_config& e) {
     balance.push_back(r.balance);
     return cfp::add(x, r.y);
   });
-  for (const cfp::tensor& b : balance) loss = cfp::add(loss, b);
-  net.recorded.loss = loss.id;
-  return net.recorded;
+  return with_balance(net, loss, balance);
 }
 
 inline cfp::graph mixtral(const llama_config& c, const experts_config& e) {
   cfp::model net;
   std::vector<cfp::tensor> balance;
-  cfp::tensor loss = llama_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double residual) {
+  const cfp::tensor loss = llama_of(net, c, [&](cfp::model& m, cfp::tensor x, long l, double residual) {
     const std::string layer = "model.layers." + std::to_string(l);
     x = llama_attention(m, x, c, layer, residual);
     m.scope(layer + ".post_attention_layernorm");
@@ -81,7 +87,5 @@ inline cfp::graph mixtral(const llama_config& c, const experts_config& e) {
     balance.push_back(r.balance);
     return cfp::add(x, r.y);
   });
-  for (const cfp::tensor& b : balance) loss = cfp::add(loss, b);
-  net.recorded.loss = loss.id;
-  return net.recorded;
+  return with_balance(net, loss, balance);
 }

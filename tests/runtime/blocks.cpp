@@ -56,32 +56,22 @@ graph reordered(const graph& g, std::mt19937& random) {
 
 std::string tiny(const char* model) { return std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + model + ".json"; }
 
-graph llama_of_layers(long layers) {
-  llama_config c = read_llama(config_file(tiny("llama")));
+template <class Config>
+Config shallow(Config c, long layers) {
   c.layers = layers;
   c.sequence = 16;
-  return refine(llama(c));
+  return c;
 }
+graph llama_of_layers(long layers) { return refine(llama(shallow(read_llama(config_file(tiny("llama"))), layers))); }
 graph mixtral_of_layers(long layers) {
   const config_file file(tiny("mixtral"));
-  llama_config c = read_llama(file);
-  c.layers = layers;
-  c.sequence = 16;
-  return refine(mixtral(c, read_experts(file)));
+  return refine(mixtral(shallow(read_llama(file), layers), read_experts(file)));
 }
 graph gshard_of_layers(long layers) {
   const config_file file(tiny("gshard"));
-  gpt_config c = read_gpt(file);
-  c.layers = layers;
-  c.sequence = 16;
-  return refine(gshard(c, read_experts(file)));
+  return refine(gshard(shallow(read_gpt(file), layers), read_experts(file)));
 }
-graph t5_of_layers(long layers) {
-  t5_config c = read_t5(config_file(tiny("t5")));
-  c.layers = layers;
-  c.sequence = 16;
-  return refine(t5(c));
-}
+graph t5_of_layers(long layers) { return refine(t5(shallow(read_t5(config_file(tiny("t5"))), layers))); }
 
 struct family {
   const char* name;
