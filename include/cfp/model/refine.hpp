@@ -39,16 +39,10 @@ struct refiner {
   std::vector<list<cut_list, max_dims>> of_value;
   std::vector<list<cut_list, max_factors>> of_operation;
 
-  constexpr explicit refiner(const graph& from) : g(from) {
-    for (operation& o : g.operations) each_pattern(o, [&](pattern& p, int) { drop_ones(o, p); });
-    for (const value& v : g.values) {
-      of_value.push_back({});
-      for (int d = 0; d < v.rank(); ++d) of_value.back().push({});
-    }
-    for (const operation& o : g.operations) {
-      of_operation.push_back({});
-      for (int f = 0; f < o.r.factors.size(); ++f) of_operation.back().push({});
-    }
+  template <class F>
+  static constexpr void each_pattern(operation& o, F&& f) {
+    for (int i = 0; i < o.operands.size(); ++i) f(o.r.operands[i], o.operands[i]);
+    for (int i = 0; i < o.results.size(); ++i) f(o.r.results[i], o.results[i]);
   }
 
   // A factor of size one in a compound dimension is no part of the tensor that a split could be of.
@@ -66,10 +60,16 @@ struct refiner {
     p = out;
   }
 
-  template <class F>
-  static constexpr void each_pattern(operation& o, F&& f) {
-    for (int i = 0; i < o.operands.size(); ++i) f(o.r.operands[i], o.operands[i]);
-    for (int i = 0; i < o.results.size(); ++i) f(o.r.results[i], o.results[i]);
+  constexpr explicit refiner(const graph& from) : g(from) {
+    for (operation& o : g.operations) each_pattern(o, [&](pattern& p, int) { drop_ones(o, p); });
+    for (const value& v : g.values) {
+      of_value.push_back({});
+      for (int d = 0; d < v.rank(); ++d) of_value.back().push({});
+    }
+    for (const operation& o : g.operations) {
+      of_operation.push_back({});
+      for (int f = 0; f < o.r.factors.size(); ++f) of_operation.back().push({});
+    }
   }
 
   constexpr bool exchange(operation& o, list<cut_list, max_factors>& factors) {
