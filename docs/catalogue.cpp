@@ -1,6 +1,7 @@
 // Writes the catalogue page: every operator with its rule, formula, source, and what a split of each factor owes. What is owed is
 // derived from the rule; formulas and sources are written here. `docs.catalogue` compares the page with what this prints.
 #include <cfp/op/attention.hpp>
+#include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/optimizer.hpp>
 #include <cfp/op/routing.hpp>
@@ -113,7 +114,13 @@ int main() {
   entry<first_choices_t>("Tokens of a group whose first choice an expert is.", "");
   entry<gate_mass_t>("Gates of a group summed over its tokens.", "");
   entry<imbalance_t>("Sum of first choices times gates: what the balancing loss scales.", "arXiv 2006.16668");
-  std::printf("## Update\n\n");
+  std::printf("## Training\n\n");
+  entry<dropout_t>("x / (1 - share) where a random number of the element's place, the step and the seed says so, else zero. Scalar: the share zeroed.",
+                   "Philox4x32-10, Salmon et al. 2011");
+  entry<accumulate_t>("What earlier micro-batches of the step gave, plus the gradient; the first one replaces it.", "");
+  entry<square_norm_t>("Sum of x^2.", "");
+  entry<clip_factor_t>("min(1, most / sqrt x) of the sum of squares of all gradients. Scalar: most.", "Pascanu et al., arXiv 1211.5063");
   entry<adamw_t>("m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay w). "
-                 "Scalars: rate, b1, b2, epsilon, decay.", "AdamW, arXiv 1711.05101");
+                 "g is multiplied by the fifth operand where gradients are clipped; the rate rises over the warm-up, then falls along half a cosine. "
+                 "Scalars: rate, b1, b2, epsilon, decay, steps of warm-up, all steps, the last rate.", "AdamW, arXiv 1711.05101");
 }

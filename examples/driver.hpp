@@ -18,7 +18,7 @@ namespace driver {
 /// Bytes this thread holds through operator new, and the most it ever held. Fed by `counting_new.hpp`.
 inline thread_local long bytes_now = 0, bytes_peak = 0;
 
-/// The data of one step: whole tensors of indices, by the label of the input they are for.
+/// The data of one pass: whole tensors of indices, by the label of the input they are for.
 using batch = std::map<std::string, std::vector<std::int32_t>>;
 
 /// What a model's inputs are made of.
@@ -32,7 +32,7 @@ struct inputs {
   }
 };
 
-/// Batches cut from a text: every step takes other places, the same for every mesh.
+/// Batches cut from a text: each takes other places, the same for every mesh, and the same rows however a step cuts its batch.
 class byte_text {
  public:
   byte_text(std::string text, long rows, long length, std::uint64_t seed, inputs what = {})
@@ -40,10 +40,16 @@ class byte_text {
     for (long i = 0; i < length_; ++i) what_.fixed["positions"].push_back(static_cast<std::int32_t>(i));
   }
 
-  batch at(long step) const {
+  /// The batches of a step of so many passes.
+  std::vector<batch> of_step(long step, int passes) const {
+    std::vector<batch> out;
+    for (int pass = 0; pass < passes; ++pass) out.push_back(at(step * passes + pass));
+    return out;
+  }
+  batch at(long number) const {
     batch b = what_.fixed;
     for (long r = 0; r < rows_; ++r) {
-      const auto w = cfp::host::random_words(seed_, 0, static_cast<std::uint64_t>(step * rows_ + r));
+      const auto w = cfp::host::random_words(seed_, 0, static_cast<std::uint64_t>(number * rows_ + r));
       const std::size_t from = w.v[0] % (text_.size() - static_cast<std::size_t>(length_ + what_.reach() - 1));
       for (const auto& [label, shift] : what_.reads)
         for (long i = 0; i < length_; ++i) b[label].push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(shift + i)]));
@@ -97,8 +103,8 @@ trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::ke
     for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.before[w]);
     const long done = from != nullptr ? from->step() : 0;
     for (long s = done + 1; s <= done + steps; ++s) {
-      give(run, g, text.at(s));
-      run.run(s);
+      const std::vector<batch> data = text.of_step(s, p.passes);
+      run.run(s, [&](int pass) { give(run, g, data[static_cast<std::size_t>(pass)]); });
       if (rank.rank == 0) out.loss.push_back(run.loss());
     }
     for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.after[w]);
@@ -194,20 +200,19 @@ inline std::vector<observed> race(const std::vector<const cfp::plan*>& plans, co
       const long base = bytes_now;
       bytes_peak = base;
       runs.push_back(std::make_unique<cfp::host::executor<float>>(plans[p]->code, g, k, rank, seed));
-      give(*runs.back(), g, text.at(1));
-      runs.back()->run(1);
+      runs.back()->run(1, [&](int pass) { give(*runs.back(), g, text.at(pass)); });
       peaks[p][me] = bytes_peak - base;
     }
     for (auto& r : runs) r->spent = {};
     for (int s = 0; s < steps; ++s) {
       for (std::size_t turn = 0; turn < plans.size(); ++turn) {
         const std::size_t p = (turn + static_cast<std::size_t>(s)) % plans.size();  // no plan always follows the same one
-        give(*runs[p], g, text.at(s + 2));
+        const std::vector<batch> data = text.of_step(s + 2, plans[p]->code.passes);
         if (s == 0)
           for (auto& axis : rank.axes) axis.reset_counted();
         rank.world.barrier();
         const auto start = std::chrono::steady_clock::now();
-        runs[p]->run(s + 2);
+        runs[p]->run(s + 2, [&](int pass) { give(*runs[p], g, data[static_cast<std::size_t>(pass)]); });
         of_rank[me] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
         if (s == 0 && rank.rank == 0)
           for (auto& axis : rank.axes)

@@ -64,7 +64,9 @@ struct example_info {
 struct options {
   std::string model, mesh = "data=2", text, profile, save_plan, save_header, use_plan, save_state, load_state, summary;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
-  int compare = 20;
+  int compare = 20, micro_batches = 1;
+  double rate = 3e-4, clip = 1;
+  std::vector<long> schedule{2, 1000};
   bool analyse = false;
   std::uint64_t seed = 1;
 };
@@ -208,16 +210,26 @@ inline int run(const options& o, const example_info& info) {
   // What can be wrong is checked before anything long begins.
   const mesh_shape mesh = read_mesh(o.mesh);
   const config_file config(o.model);
-  asked sizes{o.layers, o.batch, o.sequence, o.vocabulary};
+  if (o.batch % o.micro_batches != 0)
+    throw bad_input("--batch " + std::to_string(o.batch) + " cannot be cut into " + std::to_string(o.micro_batches) + " micro-batches of whole sequences");
+  const long rows = o.batch / o.micro_batches;
+  asked sizes{o.layers, rows, o.sequence, o.vocabulary};
   if (sizes.layers == 0 && config.carried && !o.analyse) sizes.layers = 2;  // a few minutes on two cores
   const built net = info.build(config, sizes);
   if (net.vocabulary < 256) throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(net.vocabulary));
   const std::string corpus = o.text.empty() ? std::string(CFP_SOURCE_DIR) + "/LICENSE" : o.text;
-  const driver::byte_text text(read_text(corpus, o.sequence + net.inputs.reach() + 1), o.batch, o.sequence, o.seed, net.inputs);
+  const driver::byte_text text(read_text(corpus, o.sequence + net.inputs.reach() + 1), rows, o.sequence, o.seed, net.inputs);
   const bool oversubscribed = mesh.devices() > static_cast<int>(std::thread::hardware_concurrency());
 
   const auto analysis_begin = std::chrono::steady_clock::now();
-  const graph g = differentiate(refine(net.forward));
+  training how;
+  how.rate = o.rate;
+  how.warmup = o.schedule[0];
+  how.steps = o.schedule[1];
+  how.last_rate = o.rate / 10;
+  how.clip = o.clip;
+  how.micro_batches = o.micro_batches;
+  const graph g = differentiate(refine(net.forward), how);
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
   // To gather weights again for backward saves memory and never time: a choice only where memory is asked about.
@@ -265,7 +277,7 @@ inline int run(const options& o, const example_info& info) {
   const host::state_file<float>* const from = loaded ? &*loaded : nullptr;
 
   const host::kernels<float> kernels;
-  const std::string model_id = o.model + " " + net.sizes;
+  const std::string model_id = o.model + " " + net.sizes + (o.micro_batches > 1 ? " micro_batches=" + std::to_string(o.micro_batches) : "");
   progress_line line;
   std::vector<plan> plans;  // the found one first
   cost_graph costs;
@@ -437,10 +449,15 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--model", o.model, "a model of examples/models by name, or a configuration file of that format")->capture_default_str();
   app.add_option("--layers", o.layers, "layers; of a model of examples/models 2 unless given, else as many as the configuration has")->check(CLI::Range(1l, 10000l));
   app.add_option("--batch", o.batch, "sequences per step")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--micro-batches", o.micro_batches, "pieces a step's batch comes in; their gradients are added up")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
   app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
   app.add_option("--steps", o.steps, "training steps to verify")->check(CLI::Range(0l, 100000l))->capture_default_str();
+  app.add_option("--rate", o.rate, "learning rate after the warm-up")->check(CLI::Range(0.0, 1e3))->capture_default_str();
+  app.add_option("--schedule", o.schedule, "steps of warm-up, and the step at which a cosine reaches a tenth of the rate (0: never)")
+      ->expected(2)->delimiter(',')->check(CLI::Range(0l, 1000000000l))->capture_default_str();
+  app.add_option("--clip", o.clip, "most the norm of all gradients may be (0: any)")->check(CLI::Range(0.0, 1e30))->capture_default_str();
   app.add_option("--compare", o.compare, "steps of each plan in the comparison")->check(CLI::Range(0, 100000))->capture_default_str();
   app.add_option("--text", o.text, "file whose bytes are the tokens");
   app.add_option("--memory", o.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));

@@ -4,6 +4,7 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/op/attention.hpp>
+#include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/softmax.hpp>
 
@@ -15,6 +16,7 @@ struct gpt_config {
   long hidden = 0;          ///< 0: 4 width
   double epsilon = 1e-5;
   double deviation = 0.02;  ///< of the initial weights
+  double embedding_dropout = 0, attention_dropout = 0, residual_dropout = 0;  ///< shares of elements
   long batch = 4, sequence = 128;
 
   constexpr long inner() const { return hidden > 0 ? hidden : 4 * width; }
@@ -27,6 +29,9 @@ constexpr cfp::tensor gpt_norm(cfp::model& net, cfp::tensor x, const gpt_config&
   const cfp::tensor sum = cfp::norm_sum(x), square = cfp::norm_square(x, sum, per);
   return cfp::layer_norm(x, sum, square, weight, shift, per, c.epsilon);
 }
+
+/// Dropout, where the model has any.
+constexpr cfp::tensor dropped(cfp::tensor x, double share) { return share > 0 ? cfp::dropout(x, share) : x; }
 
 constexpr cfp::tensor gpt_linear(cfp::model& net, cfp::tensor x, std::string_view name, cfp::dimension in,
                                  cfp::dimension out, double deviation) {
@@ -46,8 +51,9 @@ constexpr cfp::tensor gpt_attention(cfp::model& net, cfp::tensor x, const gpt_co
   const auto [q, k, v] = cfp::split_qkv(fused, cfp::size_of{"three", 3}, cfp::size_of{"heads", c.heads});
   const cfp::tensor score = cfp::scores(q, k);
   const cfp::tensor max = cfp::masked_max(score, scale, cfp::causal), sum = cfp::masked_sum(score, max, scale, cfp::causal);
-  const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(cfp::masked_softmax(score, max, sum, scale, cfp::causal), v));
-  return cfp::add(x, gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual));
+  const cfp::tensor share = dropped(cfp::masked_softmax(score, max, sum, scale, cfp::causal), c.attention_dropout);
+  const cfp::tensor heads = cfp::merge_heads(cfp::weighted_sum(share, v));
+  return cfp::add(x, dropped(gpt_linear(net, heads, "c_proj", {"heads", c.width}, embedding, residual), c.residual_dropout));
 }
 
 constexpr cfp::tensor gpt_mlp(cfp::model& net, cfp::tensor x, const gpt_config& c, std::string_view layer, double residual) {
@@ -56,7 +62,7 @@ constexpr cfp::tensor gpt_mlp(cfp::model& net, cfp::tensor x, const gpt_config& 
   const cfp::tensor middle = gpt_norm(net, x, c);
   net.scope(cfp::model::join(layer, "mlp"));
   const cfp::tensor up = gpt_linear(net, middle, "c_fc", embedding, hidden, c.deviation);
-  return cfp::add(x, gpt_linear(net, cfp::gelu(up), "c_proj", hidden, embedding, residual));
+  return cfp::add(x, dropped(gpt_linear(net, cfp::gelu(up), "c_proj", hidden, embedding, residual), c.residual_dropout));
 }
 
 /// One transformer block: what the compiler checks and what is trained.
@@ -87,7 +93,7 @@ cfp::tensor gpt_of(cfp::model& net, const gpt_config& c, Layer&& layer) {
   const cfp::tensor wte = net.weight("wte.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, c.deviation});
   const cfp::tensor wpe = net.weight("wpe.weight", {{"positions", c.positions}, embedding}, {0, c.deviation});
   const cfp::tensor words = cfp::lookup(wte, tokens);
-  cfp::tensor x = cfp::add_rows(words, cfp::lookup(wpe, positions));
+  cfp::tensor x = dropped(cfp::add_rows(words, cfp::lookup(wpe, positions)), c.embedding_dropout);
 
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
   const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));

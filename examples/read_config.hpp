@@ -51,6 +51,13 @@ class config_file {
     return json_.at(key);
   }
   double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
+  /// A share from 0 up to but not including 1; 0 where it does not stand.
+  double share(const char* key) const {
+    if (!has(key)) return 0;
+    const nlohmann::json& x = json_.at(key);
+    if (!x.is_number() || !(x >= 0 && x < 1)) throw fail(key, "must be a number from 0 up to but not including 1, is " + x.dump());
+    return x;
+  }
   bool flag(const char* key, bool otherwise) const {
     if (!has(key)) return otherwise;
     if (!json_.at(key).is_boolean()) throw fail(key, "must be true or false, is " + json_.at(key).dump());
@@ -98,6 +105,9 @@ inline gpt_config read_gpt(const config_file& f) {
   c.deviation = f.number("initializer_range", c.deviation);
   f.divides("n_head", c.heads, "n_embd", c.width);
   if (f.has("n_inner")) c.hidden = f.integer("n_inner");
+  c.embedding_dropout = f.share("embd_pdrop");
+  c.attention_dropout = f.share("attn_pdrop");
+  c.residual_dropout = f.share("resid_pdrop");
   f.only("activation_function", "gelu_new");
   f.only("tie_word_embeddings", true);
   return c;
@@ -151,6 +161,7 @@ inline t5_config read_t5(const config_file& f) {
   c.buckets = f.integer("relative_attention_num_buckets");
   if (f.has("relative_attention_max_distance")) c.farthest = f.integer("relative_attention_max_distance");
   c.epsilon = f.number("layer_norm_epsilon");
+  c.dropout = f.share("dropout_rate");
   if (c.buckets < 4 || c.buckets % 4 != 0) throw f.fail("relative_attention_num_buckets", "must be a multiple of 4, is " + std::to_string(c.buckets));
   if (c.farthest <= c.buckets / 2)
     throw f.fail("relative_attention_max_distance", "must be above half the buckets, " + std::to_string(c.buckets / 2) + ", is " + std::to_string(c.farthest));

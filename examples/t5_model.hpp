@@ -6,7 +6,7 @@
 
 struct t5_config {
   long layers = 6, heads = 8, depth = 64, width = 512, hidden = 2048, vocabulary = 32128, buckets = 32, farthest = 128;
-  double epsilon = 1e-6;
+  double epsilon = 1e-6, dropout = 0;
   long batch = 4, sequence = 32;
 };
 
@@ -49,8 +49,8 @@ inline cfp::tensor t5_attention(cfp::model& net, cfp::tensor x, cfp::tensor memo
   cfp::tensor score = cfp::scores(q, k);
   if (positions != nullptr) score = cfp::add_positions(score, *positions);
   const cfp::tensor max = cfp::masked_max(score, 1.0, reach), sum = cfp::masked_sum(score, max, 1.0, reach);
-  const cfp::tensor together = cfp::merge_heads(cfp::weighted_sum(cfp::masked_softmax(score, max, sum, 1.0, reach), v));
-  return cfp::add(x, llama_linear(net, together, "o", embedding, inner, in));
+  const cfp::tensor together = cfp::merge_heads(cfp::weighted_sum(dropped(cfp::masked_softmax(score, max, sum, 1.0, reach), c.dropout), v));
+  return cfp::add(x, dropped(llama_linear(net, together, "o", embedding, inner, in), c.dropout));
 }
 
 inline cfp::tensor t5_mlp(cfp::model& net, cfp::tensor x, const t5_config& c, const std::string& layer) {
@@ -59,7 +59,8 @@ inline cfp::tensor t5_mlp(cfp::model& net, cfp::tensor x, const t5_config& c, co
   const cfp::tensor normed = llama_norm(net, x, c.width, c.epsilon);
   net.scope(layer + ".DenseReluDense");
   const cfp::tensor up = llama_linear(net, normed, "wi", hidden, embedding, 1 / std::sqrt(static_cast<double>(c.width)));
-  return cfp::add(x, llama_linear(net, cfp::relu(up), "wo", embedding, hidden, 1 / std::sqrt(static_cast<double>(c.hidden))));
+  const cfp::tensor middle = dropped(cfp::relu(up), c.dropout);
+  return cfp::add(x, dropped(llama_linear(net, middle, "wo", embedding, hidden, 1 / std::sqrt(static_cast<double>(c.hidden))), c.dropout));
 }
 
 inline cfp::graph t5(const t5_config& c) {
@@ -75,17 +76,17 @@ inline cfp::graph t5(const t5_config& c) {
                                   {0, 1 / std::sqrt(static_cast<double>(c.width))}), distances);
   };
   const cfp::tensor around = table("encoder", source, "distances");
-  cfp::tensor x = cfp::lookup(shared, tokens);
+  cfp::tensor x = dropped(cfp::lookup(shared, tokens), c.dropout);
   for (long l = 0; l < c.layers; ++l) {
     const std::string layer = "encoder.block." + std::to_string(l) + ".layer.";
     x = t5_attention(net, x, x, &around, c, layer + "0", "SelfAttention", cfp::everywhere);
     x = t5_mlp(net, x, c, layer + "1");
   }
   net.scope("encoder.final_layer_norm");
-  const cfp::tensor memory = llama_norm(net, x, c.width, c.epsilon);
+  const cfp::tensor memory = dropped(llama_norm(net, x, c.width, c.epsilon), c.dropout);
   net.scope("");
   const cfp::tensor behind = table("decoder", sequence, "decoder_distances");
-  cfp::tensor y = cfp::lookup(shared, decoder_tokens);
+  cfp::tensor y = dropped(cfp::lookup(shared, decoder_tokens), c.dropout);
   for (long l = 0; l < c.layers; ++l) {
     const std::string layer = "decoder.block." + std::to_string(l) + ".layer.";
     y = t5_attention(net, y, y, &behind, c, layer + "0", "SelfAttention", cfp::causal);
@@ -93,7 +94,7 @@ inline cfp::graph t5(const t5_config& c) {
     y = t5_mlp(net, y, c, layer + "2");
   }
   net.scope("decoder.final_layer_norm");
-  const cfp::tensor last = llama_norm(net, y, c.width, c.epsilon);
+  const cfp::tensor last = dropped(llama_norm(net, y, c.width, c.epsilon), c.dropout);
   net.scope("");
   net.recorded.loss = gpt_loss(net, cfp::scaled(cfp::dense(last, shared), 1 / std::sqrt(static_cast<double>(c.width))), targets).id;
   return net.recorded;

@@ -108,13 +108,13 @@ std::set<std::set<std::string>> as_sets(const graph& g, const block_structure& s
 TEST_CASE("the blocks of GPT are those expected") {
   const graph g = differentiate(refine(gpt(sized(3))));
   const block_structure s = parallel_blocks(g);
-  std::vector<std::string> expected{"lookup lookup add_rows"};
+  std::vector<std::string> expected{"lookup lookup add_rows dropout"};
   for (int l = 0; l < 3; ++l) {
     expected.push_back("norm_sum norm_square layer_norm => linear bias split_qkv scores masked_max masked_sum "
-                       "masked_softmax weighted_sum merge_heads");
-    expected.push_back("linear bias add");
+                       "masked_softmax dropout weighted_sum merge_heads");
+    expected.push_back("linear bias dropout add");
     expected.push_back("norm_sum norm_square layer_norm => linear bias gelu");
-    expected.push_back("linear bias add");
+    expected.push_back("linear bias dropout add");
   }
   expected.push_back("norm_sum norm_square layer_norm => dense");
   expected.push_back("logits_max logits_sum cross_entropy");
@@ -157,10 +157,10 @@ TEST_CASE("the blocks of a mixture of experts are those expected") {
 
 TEST_CASE("the blocks of an encoder-decoder are those expected, ten for a pair of layers") {
   const std::string attention = "dense split_heads dense split_heads dense split_heads scores ",
-                    weighted = "masked_max masked_sum masked_softmax weighted_sum merge_heads", norm = "rms_square rms_norm => ",
+                    weighted = "masked_max masked_sum masked_softmax dropout weighted_sum merge_heads", norm = "rms_square rms_norm => ", last = "rms_square rms_norm dropout => ",
                     self = norm + "lookup " + attention + "add_positions " + weighted;
-  std::vector<std::string> expected{"lookup", "lookup", self, "dense add", norm + "dense relu", "dense add", self, "dense add",
-                                    norm + norm + attention + weighted, "dense add", norm + "dense relu", "dense add", norm + "dense scaled",
+  std::vector<std::string> expected{"lookup dropout", "lookup dropout", self, "dense dropout add", norm + "dense relu dropout", "dense dropout add", self, "dense dropout add",
+                                    last + norm + attention + weighted, "dense dropout add", norm + "dense relu dropout", "dense dropout add", last + "dense scaled",
                                     "logits_max logits_sum cross_entropy"};
   std::vector<std::string> found = blocks_in_words(t5_of_layers(1));
   std::sort(expected.begin(), expected.end());

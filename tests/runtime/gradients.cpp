@@ -16,7 +16,7 @@ TEST_CASE("gradients of a GPT equal central differences") {
   c.sequence = 6;
   const graph forward = refine(gpt(c));
   // A rate of zero keeps the weights, and with beta1 = 0 the first moment is the gradient.
-  adamw_options still;
+  training still;
   still.rate = 0;
   still.beta1 = 0;
   graph g = differentiate(forward, still);

@@ -288,6 +288,7 @@ std::vector<example> examples() {
   put("gated silu", [&](model& m) { return gated_silu(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
   put("relu", [&](model& m) { return relu(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 4}})); });
   put("scaled", [&](model& m) { return scaled(w(m, "x", {{"a", 4}, {"b", 8}}), 0.3); });
+  put("dropout", [&](model& m) { return dropout(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 8}}), 0.3); });
   put("rotary", [&](model& m) {
     return rotary(w(m, "x", {{"b", 4}, {"h", 4}, {"s", 4}, {"d", 8}}), 3.0, 1.0 / 4, size_of{"half", 2}, size_of{"out", 2});
   });
@@ -351,8 +352,8 @@ struct outcome {
 
 constexpr double beta1 = 0.5;  // the first moment after one step is half the gradient
 
-graph training(const graph& forward) {
-  adamw_options o;
+graph trained(const graph& forward) {
+  training o;
   o.rate = 0.01;
   o.beta1 = beta1;
   return differentiate(forward, o);
@@ -485,7 +486,7 @@ void check_splits(const std::vector<int>& sizes, int every = 1) {
   pool.set_deadline(std::chrono::minutes(1));
   int count = 0;
   for (const example& x : examples()) {
-    const graph g = training(x.forward);
+    const graph g = trained(x.forward);
     const outcome alone = run(one, lowered(g, mesh_of({1}), sharding::replicated(g)), g, k);
     REQUIRE(std::isfinite(alone.loss[0]));
     for (int i = 0; i < x.forward.size(); ++i)
@@ -517,7 +518,7 @@ TEST_CASE("gradients of every operator equal central differences") {
   const host::kernels<double> k = all_kernels();
   rank_pool one(1);
   for (const example& x : examples()) {
-    const graph g = training(x.forward);
+    const graph g = trained(x.forward);
     const outcome alone = run(one, lowered(g, mesh_of({1}), sharding::replicated(g)), g, k);
     const program p = lowered(x.forward, mesh_of({1}), sharding::replicated(x.forward));
     const std::vector<int> ids = weights_of(g);

@@ -2,10 +2,10 @@
 // the rules say.
 #include "../catch.hpp"
 
-#include "driver.hpp"
-#include "read_config.hpp"
+#include "small.hpp"
 
 using namespace cfp;
+using namespace small_tests;
 
 namespace {
 
@@ -47,27 +47,6 @@ graph gated_model() {
   return net.recorded;
 }
 
-gpt_config tiny_config() {
-  gpt_config c = read_gpt(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json"));
-  c.vocabulary = 512;  // weights so large that scores vary as in a wide model; else queries' gradients are rounding noise
-  c.batch = 4;
-  c.sequence = 8;
-  return c;
-}
-
-mesh_shape mesh_of(std::initializer_list<int> sizes) {
-  static constexpr const char* names[] = {"data", "model", "third"};
-  mesh_shape m;
-  for (int s : sizes) m.axes.push({name(names[m.rank()]), s});
-  return m;
-}
-
-std::string some_text() {
-  std::string s;
-  for (int i = 0; i < 4000; ++i) s += static_cast<char>('a' + (i * i + i / 7) % 23);
-  return s;
-}
-
 // Trains under `choices` and compares with one rank; counts what was sent in one more step.
 void check(const graph& g, const decision_graph& d, const mesh_shape& mesh, const std::vector<int>& choices,
            const driver::trained<float>& alone, const driver::undecided& rounding, const host::kernels<float>& k, const driver::byte_text& text, long steps) {
@@ -87,10 +66,8 @@ void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph
                     long steps, const driver::trained<double>& alone, const host::kernels<double>& k) {
   std::mt19937 random(11);
   for (int m = 0; m < mixed; ++m) {
-    std::vector<int> choices;
-    for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
     INFO("random choices, case " << m);
-    const plan p = realise("mixed", g, mesh, d, choices, sizeof(double));
+    const plan p = random_plan(g, mesh, d, random, sizeof(double));
     const auto apart = driver::compare(alone, driver::train(p.code, g, k, text, steps, 3), g);
     CHECK(apart.loss <= 1e-10);
     INFO("worst tensor " << apart.worst);
@@ -102,16 +79,11 @@ void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t e
   host::kernels<float> k;
   k.add<swiglu_t>();
   const driver::byte_text text(some_text(), 4, 8, 5, what);
-  const mesh_shape one = mesh_of({1});
-  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
-  plan_memory(single);
-  const auto alone = driver::train(single, g, k, text, steps, 3);
-  REQUIRE(alone.before != alone.after);
+  const auto alone = driver::train(single(g, sizeof(float)), g, k, text, steps, 3);
+  for (std::size_t w = 0; w < alone.weights.size(); ++w) CHECK(alone.before[w] != alone.after[w]);
   host::kernels<double> precise;
   precise.add<swiglu_t>();
-  program single64 = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(double));
-  plan_memory(single64);
-  const auto exact = driver::train(single64, g, precise, text, steps, 3);
+  const auto exact = driver::train(single(g, sizeof(double)), g, precise, text, steps, 3);
   const driver::undecided rounding = driver::rounding_decides(alone, exact, g);
   INFO("left out: " << rounding.count << " of " << rounding.of << ", most of " << rounding.most);
   CHECK(rounding.count * 100 <= rounding.of);
@@ -185,9 +157,7 @@ TEST_CASE("a user's operator is differentiated, planned, run and verified") {
 
 TEST_CASE("a missing kernel is named with what to do about it") {
   const graph g = differentiate(refine(gated_model()));
-  const mesh_shape one = mesh_of({1});
-  program p = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
-  plan_memory(p);
+  const program p = single(g, sizeof(float));
   const host::kernels<float> k;
   rank_pool pool(1);
   try {
@@ -204,10 +174,9 @@ TEST_CASE("a saved plan names its choices") {
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   std::mt19937 random(2);
-  std::vector<int> choices;
-  for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
-  auto j = to_json(realise("saved", g, mesh, d, choices), g, mesh, d, "tiny");
-  CHECK(choices_from_json(nlohmann::json::parse(j.dump()), d) == choices);
+  const plan p = random_plan(g, mesh, d, random, sizeof(float));
+  auto j = to_json(p, g, mesh, d, "tiny");
+  CHECK(choices_from_json(nlohmann::json::parse(j.dump()), d) == p.choices);
   j["decisions"]["strategy of wte.dense"] = "data=everything";
   CHECK_THROWS_WITH(choices_from_json(nlohmann::json::parse(j.dump()), d),
                     "'strategy of wte.dense' has no choice 'data=everything'");

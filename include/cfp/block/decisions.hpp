@@ -16,6 +16,7 @@ struct decision {
     rest_of_weight,      ///< a weight several parts use: the partition it rests in (and is updated in)
     forms_of_tensor,     ///< the partitions a tensor with several readers is materialised in
     gradient_placement,  ///< the partition in which the gradient of a shared tensor is added up
+    of_all_weights,      ///< what concerns all weights at once, the norm of all gradients: parts of its sum as long as possible
   } kind = strategy_of_part;
   std::string label;
   int index = 0;                                  ///< of the part, or the value
@@ -86,9 +87,11 @@ class decision_builder {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
     readers_ = consumers(g_);
     std::map<int, std::vector<int>> sums, updates;
+    std::vector<int> of_all;
     for (int i = 0; i < g_.size(); ++i)
       if (owner_[static_cast<std::size_t>(i)] < 0)
-        (g_.at(i).when == phase::update ? updates : sums)[g_.at(i).hub].push_back(i);
+        (g_.at(i).hub < 0 ? of_all : g_.at(i).when == phase::update ? updates[g_.at(i).hub] : sums[g_.at(i).hub]).push_back(i);
+    if (!of_all.empty()) add_of_all(of_all);
     for (const auto& [v, ops] : updates) add_weight(v, ops);
     for (const auto& [v, ops] : sums) add_sum(v, ops);
     for (int v = 0; v < g_.value_count(); ++v) add_flow(v);
@@ -167,6 +170,23 @@ class decision_builder {
       d.assigned.push_back(std::move(mine));
       d.names.push_back(describe(p, g_[d.index], mesh_));
     }
+  }
+
+  void add_of_all(const std::vector<int>& operations) {
+    decision d;
+    d.kind = decision::of_all_weights;
+    d.index = g_.at(operations.back()).results[0];
+    d.label = std::string(g_[d.index].label.view());
+    d.operations = operations;
+    d.names.push_back("replicated");
+    d.assigned.emplace_back();
+    for (int o : operations) {
+      assignment a;
+      for (int axis = 0; axis < mesh_.rank(); ++axis)
+        if (g_.at(o).op->linear == linearity::all) a.factor[axis] = assignment::partial;
+      d.assigned.back().push_back(a);
+    }
+    own(d);
   }
 
   void add_weight(int v, const std::vector<int>& operations) {

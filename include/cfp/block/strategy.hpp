@@ -213,7 +213,7 @@ class strategy_space {
       if (g_.at(o).when == phase::forward) assigned[static_cast<std::size_t>(o)] = forward(o, s);
     follow(g_, mesh_, part_.operations, assigned);
     for (int o : part_.operations)
-      if (is_matrix_update(o)) set_rest(o, s, assigned[static_cast<std::size_t>(o)]);
+      if (is_of_matrix(o)) set_rest(o, s, assigned[static_cast<std::size_t>(o)]);
   }
 
  private:
@@ -238,14 +238,16 @@ class strategy_space {
     return true;
   }
 
-  bool is_matrix_update(int o) const {
-    return g_.at(o).op->body == op_body::update && !g_[g_.at(o).hub].group.empty() && g_[g_.at(o).hub].group.back() > 0;
+  // What a step does for a matrix of the part.
+  bool is_of_matrix(int o) const {
+    const operation& op = g_.at(o);
+    return (op.when == phase::update || op.op->body == op_body::accumulate) && !g_[op.hub].group.empty() && g_[op.hub].group.back() > 0;
   }
   // True too where the part has no weights of its own: nothing could rest otherwise.
   bool splits_a_weight(int c) const {
     bool any = false;
     for (int o : part_.operations) {
-      if (!is_matrix_update(o)) continue;
+      if (!is_of_matrix(o)) continue;
       any = true;
       for (int user : part_.forward)
         if (const int k = g_.at(user).operands.find(g_.at(o).hub); k >= 0)
@@ -255,12 +257,13 @@ class strategy_space {
   }
 
   // Splits the update over the axes that let weights rest so: along the first dimension that is whole and divides, else one
-  // that an axis before it splits.
+  // that an axis before it splits. Gradients are added up as parts of sums, except of weights that are gathered again.
   void set_rest(int update, const strategy& s, assignment& a) const {
     const operation& o = g_.at(update);
     const pattern& weight = o.r.operands[0];
     for (int axis = 0; axis < s.size(); ++axis) {
-      if (s[axis].rest == axis_choice::as_computed || a.factor[axis] != assignment::none) continue;
+      if (s[axis].rest == axis_choice::as_computed || a.factor[axis] >= 0) continue;
+      if (o.when != phase::update && s[axis].rest != axis_choice::regathered) continue;
       int best = -1, taken_by = -2;
       for (int d = 0; d < weight.factors.size(); ++d) {
         const int f = weight.factors[d];

@@ -8,19 +8,27 @@
 
 namespace cfp::inline v0_1 {
 
-struct adamw_options {
+/// How a model is trained: by AdamW, on one batch per step.
+struct training {
   double rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
-  double decay = 0.1;  ///< of tensors with two dimensions or more; others do not decay
+  double decay = 0.1;      ///< of tensors with two dimensions or more; others do not decay
+  long warmup = 0;         ///< steps over which the rate rises
+  long steps = 0;          ///< after which the rate has fallen to `last_rate`; 0: it stays
+  double last_rate = 0;
+  double clip = 0;         ///< most the norm of all gradients together may be; 0: any
+  int micro_batches = 1;   ///< a step's batch comes in so many pieces; their gradients are added up. The model is of one piece
 };
 
 namespace detail {
 
 struct differentiator {
   graph g;
-  adamw_options options;
+  training options;
   bool updates = true;  // or gradients alone
   std::vector<mark> needed{};                    // values a gradient is wanted of
   std::vector<std::vector<int>> contributions{};  // of each value's gradient
+  std::vector<index> waiting{};                  // weights that are updated at the end
+  int squares = -1;                              // of all gradients
 
   constexpr int gradient_value(int of, const char* suffix) {
     value v = g[of];
@@ -209,6 +217,7 @@ struct differentiator {
     if (o.op->gradient_steps == 0 && o.r.combine != reduction::sum)
       throw "cfp: a maximum or minimum has no gradient of its own: mark the operator `statistic`, and let the operator that takes it own the gradient";
     if (o.op->gradient_steps > 0) return written(forward, dz);
+    if (o.op->body == op_body::routine) throw "cfp: a routine has no gradient of its own: give the operator a `gradient`, or mark it `statistic`";
     const pattern z = o.r.results[0];
     for (int i = 0; i < o.operands.size(); ++i) {
       if (i == o.op->index_operand || !wants(o.operands[i])) continue;
@@ -229,28 +238,98 @@ struct differentiator {
     }
   }
 
-  constexpr void update(int weight) {
-    const int gradient = total(weight);
-    if (gradient < 0) return;
+  // An elementwise operation of the step that belongs to a weight.
+  constexpr operation of_weight(int weight, const op_info& op, std::string_view rule, phase when) const {
     operation o;
-    o.op = &info<adamw_t>;
-    o.r = parse(adamw_t::rule_source, g[weight].rank());
+    o.op = &op;
+    o.r = parse(rule, g[weight].rank());
     o.sizes = sizes_of(g[weight]);
+    o.when = when;
+    o.hub = weight;
+    return o;
+  }
+  constexpr int number(int of, const char* suffix) {
+    const int v = gradient_value(of, suffix);
+    g[v].shape = {};
+    g[v].dims = {};
+    g[v].group = {};
+    return v;
+  }
+
+  // The gradient is complete. It is added up, measured, and the weight updated: at once, if nothing has to be waited for.
+  constexpr void finish(int weight) {
+    int gradient = total(weight);
+    if (gradient < 0) return;
+    if (options.micro_batches > 1) {
+      operation o = of_weight(weight, info<accumulate_t>, accumulate_t::rule_source, phase::backward);
+      const int sum = gradient_value(weight, ".grad.accumulated");
+      g[sum].role = value_role::accumulator;
+      o.operands = {{sum, gradient}, 2};
+      gradient = gradient_value(weight, ".grad.all");
+      g[gradient].role = value_role::accumulator;
+      o.results.push(gradient);
+      g.add(o);
+      contributions[static_cast<std::size_t>(weight)].clear();
+      contributions[static_cast<std::size_t>(weight)].push_back(gradient);
+    }
+    if (options.micro_batches > 1 || options.clip > 0) waiting.push_back({weight});
+    else update(weight, gradient, -1);
+  }
+
+  constexpr void measure(int weight) {
+    operation o = of_weight(weight, info<square_norm_t>, square_norm_t::rule_source, phase::update);
+    o.operands.push(total(weight));
+    const int square = number(weight, ".grad.square_norm");
+    o.results.push(square);
+    g.add(o);
+    if (squares < 0) {
+      squares = square;
+      return;
+    }
+    operation sum;
+    sum.op = &info<add_t>;
+    sum.r = parse(add_t::rule_source, 0);
+    sum.when = phase::update;
+    sum.operands = {{squares, square}, 2};
+    squares = number(weight, ".grad.square_norm.sum");
+    sum.results.push(squares);
+    g.add(sum);
+  }
+
+  constexpr void update_all() {
+    int factor = -1;
+    if (options.clip > 0 && !waiting.empty()) {
+      for (const index& w : waiting) measure(w.id);
+      operation o;
+      o.op = &info<clip_factor_t>;
+      o.r = parse(clip_factor_t::rule_source, 0);
+      o.scalars.push(options.clip);
+      o.when = phase::update;
+      o.operands.push(squares);
+      factor = number(g.loss, ".clip_factor");
+      o.results.push(factor);
+      g.add(o);
+    }
+    for (const index& w : waiting) update(w.id, total(w.id), factor);
+  }
+
+  constexpr void update(int weight, int gradient, int factor) {
+    operation o = of_weight(weight, info<adamw_t>, factor < 0 ? adamw_t::rule_source : adamw_t::clipped, phase::update);
     o.operands = {{weight, gradient}, 2};
     for (const char* moment : {".exp_avg", ".exp_avg_sq"}) {
       const int m = gradient_value(weight, moment);
       g[m].role = value_role::state;
       o.operands.push(m);
     }
+    if (factor >= 0) o.operands.push(factor);
     for (const char* suffix : {".next", ".exp_avg.next", ".exp_avg_sq.next"}) {
       const int r = gradient_value(weight, suffix);
       g[r].role = suffix[1] == 'n' ? value_role::weight : value_role::state;
       o.results.push(r);
     }
     const int written_rank = g[weight].group.empty() ? 0 : g[weight].group.back() + 1;
-    o.scalars = {{options.rate, options.beta1, options.beta2, options.epsilon, written_rank > 1 ? options.decay : 0.0}, 5};
-    o.when = phase::update;
-    o.hub = weight;
+    o.scalars = {{options.rate, options.beta1, options.beta2, options.epsilon, written_rank > 1 ? options.decay : 0.0,
+                  static_cast<double>(options.warmup), static_cast<double>(options.steps), options.last_rate}, 8};
     g.add(o);
   }
 
@@ -269,17 +348,19 @@ struct differentiator {
     const int weights = g.value_count();
     const int seed = gradient_value(g.loss, ".seed");
     g[seed].role = value_role::constant;
-    g[seed].fill.constant = 1;
+    g[seed].fill.constant = 1.0 / options.micro_batches;
     contribute(g.loss, seed);
     for (int i = forward_count - 1; i >= 0; --i) {
       backward(i);
       const list<int, max_operands> operands = g.at(i).operands;
       for (int k = 0; k < operands.size(); ++k)
         if (const int v = operands[k]; operands.find(v) == k && v < weights && trained(v) && first_use[static_cast<std::size_t>(v)].id == i) {
-          if (updates) update(v);
+          if (updates) finish(v);
           else total(v);
         }
     }
+    update_all();
+    g.passes = options.micro_batches;
     return g;
   }
 };
@@ -287,8 +368,8 @@ struct differentiator {
 }  // namespace detail
 
 /// Adds backward operations and optimizer updates. `forward.loss` must be a scalar. Each weight is updated as soon as
-/// its gradient is complete and nothing reads the old weight any more.
-constexpr graph differentiate(const graph& forward, const adamw_options& options = {}) {
+/// its gradient is complete and nothing reads the old weight any more, or in the end where all gradients are waited for.
+constexpr graph differentiate(const graph& forward, const training& options = {}) {
   return detail::differentiator{forward, options}.run();
 }
 

@@ -24,7 +24,7 @@ constexpr assignment shared_assignment(const graph& g, const operation& op, cons
     const int d = p.dim_of(axis);
     if (d >= 0) {
       out.factor[axis] = op.r.operands[0].factors[d];
-    } else if (op.op->body != op_body::update) {
+    } else if (op.when != phase::update) {
       for (int v : op.operands) {
         const int from = g[v].producer;
         if (from < 0) continue;

@@ -16,6 +16,7 @@ enum class value_role : std::uint8_t {
   state,       ///< optimizer state of a weight
   gradient,    ///< computed backward
   constant,    ///< filled once
+  accumulator, ///< a gradient added up over the micro-batches of a step
 };
 
 enum class phase : std::uint8_t { forward, backward, update };
@@ -48,7 +49,7 @@ struct operation {
   factor_sizes sizes;
   list<int, max_operands> operands;
   list<int, max_results> results;
-  list<double, 6> scalars;
+  list<double, 8> scalars;
   phase when = phase::forward;
   int origin = -1;  ///< backward operations: the forward operation this is a gradient of
   int hub = -1;     ///< sums of gradients and updates: the value they belong to
@@ -67,6 +68,7 @@ struct graph {
   std::vector<value> values;
   std::vector<operation> operations;
   int loss = -1;
+  int passes = 1;  ///< how often a step runs forward and backward, each time on a micro-batch; updates run once
 
   constexpr int add(value v) {
     values.push_back(v);
@@ -91,6 +93,13 @@ struct graph {
     return -1;
   }
 };
+
+/// The operand that result k of an operation overwrites, or -1.
+constexpr int overwritten(const operation& o, int k) {
+  if (o.op->body == op_body::accumulate) return 0;
+  if (o.op->body == op_body::update) return k == 0 ? 0 : k + 1;  // weight and moments, not the gradient
+  return -1;
+}
 
 /// What a factor of an operation is called: as its operands name the dimension, else as its rule does.
 constexpr name factor_name(const graph& g, const operation& o, int f) {

@@ -80,7 +80,7 @@ class model {
   constexpr void scope(std::string_view prefix) { scope_ = long_name(prefix); }
   constexpr const long_name& scope() const { return scope_; }
 
-  constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 6>& scalars,
+  constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
                        const list<size_of, 4>& given);
 
   static constexpr long_name join(std::string_view a, std::string_view b) {
@@ -180,7 +180,7 @@ constexpr long_name model::label_of(const op_info& op, const list<int, max_opera
 }
 
 constexpr int model::record(const op_info& op, const list<int, max_operands>& operands,
-                            const list<double, 6>& scalars, const list<size_of, 4>& given) {
+                            const list<double, 8>& scalars, const list<size_of, 4>& given) {
   if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
   int ranks[max_operands]{};
   for (int i = 0; i < operands.size(); ++i) ranks[i] = recorded[operands[i]].rank();
@@ -243,7 +243,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
 template <class... A>
 constexpr auto trace_operator(const op_info& op, const tensor& first, const A&... more) {
   list<int, max_operands> operands;
-  list<double, 6> scalars;
+  list<double, 8> scalars;
   list<size_of, 4> given;
   operands.push(first.id);
   [[maybe_unused]] const auto take = [&](const auto& a) {

@@ -32,6 +32,7 @@ enum class op_body : std::uint8_t {
   unstack,  ///< result i is the slice i of the whole factor the results lack
   stack,    ///< its inverse
   update,   ///< optimizer step: results overwrite operands
+  accumulate,  ///< adds the second operand to the first, in place; the first time it overwrites it
   routine,  ///< a kernel of its own that sees the whole of its `whole` factors
 };
 

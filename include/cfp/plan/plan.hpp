@@ -38,7 +38,7 @@ inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, c
 
 /// The label of a decision in files and messages: "strategy of h.0.attn.c_attn.linear".
 inline std::string decision_label(const decision& n) {
-  static constexpr const char* kinds[] = {"strategy of ", "rest of ", "forms of ", "placement of "};
+  static constexpr const char* kinds[] = {"strategy of ", "rest of ", "forms of ", "placement of ", ""};
   return kinds[n.kind] + n.label;
 }
 
@@ -48,16 +48,8 @@ inline std::vector<collective_count> sent_for(const plan& p, const graph& g, con
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
     for (int o : d.nodes[n].operations) owner[static_cast<std::size_t>(o)] = n;
   std::vector<collective_count> out(d.nodes.size());
-  program waiting;  // conversions stand before the operation that wants them
-  waiting.mesh = p.code.mesh;
-  waiting.buffers = p.code.buffers;
-  for (const instruction& i : p.code.code) {
-    waiting.code.push_back(i);
-    if (i.kind == instruction::reshard) continue;
-    out[owner[static_cast<std::size_t>(i.op)]] += count_collectives(waiting, g, sizeof(float));
-    waiting.code.clear();
-  }
-  out[owner[static_cast<std::size_t>(g[g.loss].producer)]] += count_collectives(waiting, g, sizeof(float));
+  for (std::size_t i = 0; i < p.code.code.size(); ++i)
+    count_collective(p.code, g, sizeof(float), i, out[owner[static_cast<std::size_t>(p.code.code[i].op)]]);
   return out;
 }
 

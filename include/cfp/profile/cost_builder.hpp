@@ -17,9 +17,13 @@ struct program_memory {
 };
 
 /// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
-/// form it reads them, all else it is given is there while it runs.
+/// form it reads them, all else it is given is there while it runs. Gradients that are measured before they are used wait
+/// for those of all other parts.
 inline program_memory memory_of(const program& p, const graph& g) {
   std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size());
+  for (const instruction& i : p.code)
+    if (i.kind == instruction::compute && g.at(i.op).when == phase::update && g.at(i.op).op->body != op_body::update && !p[i.in[0]].local.empty())
+      saved[static_cast<std::size_t>(p[i.in[0]].root)] = true;
   for (const instruction& i : p.code) {
     const bool back = i.kind == instruction::compute && g.at(i.op).when != phase::forward;
     for (int b : i.in)
@@ -32,7 +36,7 @@ inline program_memory memory_of(const program& p, const graph& g) {
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     if (p.buffers[b].root != static_cast<int>(b)) continue;
     const value_role role = g[p.buffers[b].value].role;
-    if (p.buffers[b].persistent && (role == value_role::weight || role == value_role::state)) m.kept += p.buffers[b].bytes;
+    if (p.buffers[b].persistent && (role == value_role::weight || role == value_role::state || role == value_role::accumulator)) m.kept += p.buffers[b].bytes;
     else if (p.buffers[b].persistent) (saved[b] && role == value_role::activation ? m.kept : m.transient) += p.buffers[b].bytes;
     if (!p.buffers[b].persistent && saved[b]) kept_in_arena += p.buffers[b].bytes;
   }
@@ -123,9 +127,18 @@ class cost_builder {
     into.transient.push_back(memory.transient);
   }
 
+  // How often a step brings a tensor from one decision to another: weights, and what updates read, once.
+  int times(const decision_edge& e) const {
+    const value& v = g_[e.value];
+    const bool once = v.role == value_role::weight || v.role == value_role::accumulator ||
+                      (v.producer >= 0 && g_.at(v.producer).when == phase::update);
+    return once ? 1 : g_.passes;
+  }
+
   cost_edge edge(const decision_edge& e) {
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
+    const int often = times(e);
     cost_edge out;
     out.from = e.from;
     out.to = e.to;
@@ -165,7 +178,7 @@ class cost_builder {
             at->second = conversion_time(e.value, from[x], to[y]);
           }
         }
-        out.time.push_back(at->second);
+        out.time.push_back(often * at->second);
       }
     return out;
   }

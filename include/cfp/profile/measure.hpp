@@ -35,7 +35,8 @@ inline graph with_random_inputs(graph g) {
   return g;
 }
 
-/// Time of one run of a planned program: per repeat the slowest rank, over repeats the median.
+/// Time of one step of a planned program: per repeat the slowest rank, over repeats the median. Of several passes one is
+/// run, and counted as often as there are.
 inline measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<float>& k,
                            const measure_options& options = {}) {
   std::vector<double> times;
@@ -47,8 +48,10 @@ inline measurement measure(rank_pool& pool, const program& p, const graph& g, co
     for (int repeat = -1; repeat < options.most; ++repeat) {
       rank.world.barrier();
       const auto start = clock::now();
-      run.run(repeat + 2);
-      of_rank[static_cast<std::size_t>(rank.rank)] = std::chrono::duration<double, std::milli>(clock::now() - start).count();
+      run.spent = {};
+      run.run(repeat + 2, 1, [](int) {});
+      of_rank[static_cast<std::size_t>(rank.rank)] =
+          std::chrono::duration<double, std::milli>(clock::now() - start).count() + (p.passes - 1) * 1000 * run.spent.passes;
       rank.world.barrier();
       std::int32_t enough = 0;
       if (rank.rank == 0 && repeat >= 0) {

@@ -58,7 +58,7 @@ class roofline : public cost_builder {
  private:
   double program_time(const decision&, std::size_t, const sharding&, const program& p) override {
     double ms = 0;
-    for (const instruction& i : p.code) ms += time_of(i, p, g_, machine_);
+    for (std::size_t i = 0; i < p.code.size(); ++i) ms += p.runs(i) * time_of(p.code[i], p, g_, machine_);
     return ms;
   }
   double step_time(int v, const partition& from, const conversion_step& s) override {

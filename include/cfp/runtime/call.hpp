@@ -18,6 +18,9 @@ struct call {
   long start[max_factors] = {};  ///< global index of its first element
   call_tensor operand[max_operands], result[max_results];
   long step = 0;                 ///< optimizer step, from 1
+  int pass = 0, passes = 1;      ///< micro-batch of the step, from 0, and how many it has
+  std::uint64_t seed = 0;        ///< of the run
+  int forward = -1;              ///< number of the operation, or of the forward operation it is a gradient of
 
   const rule& r() const { return op->r; }
 };
@@ -26,6 +29,7 @@ struct call {
 inline call bind_call(const program& p, const graph& g, const instruction& i, int device) {
   call c;
   c.op = &g.at(i.op);
+  c.forward = c.op->origin >= 0 ? c.op->origin : i.op;
   const rule& r = c.op->r;
   c.factors = r.factors.size();
   for (int f = 0; f < c.factors; ++f) {

@@ -19,6 +19,8 @@ struct lowerer {
   std::vector<std::vector<int>> held{};  // buffers of each value
   std::vector<index> update_of{};          // per value: the update that overwrites it, or -1
   std::vector<mark> materialised{}, from_outside{};
+  std::vector<instruction> before{};       // of a step with several passes: weights brought into form once
+  int operation_now = -1;
 
   constexpr long width(const value& v) const { return v.type == element::index ? 4 : real_bytes; }
 
@@ -50,6 +52,7 @@ struct lowerer {
     for (const conversion_step& s : c.steps) {
       instruction i;
       i.kind = instruction::reshard;
+      i.op = operation_now;
       i.step = s;
       i.in.push(at);
       const int next = allocate(v, after(out[at].held, s), false);
@@ -70,7 +73,7 @@ struct lowerer {
         i.out.push(scratch(out[at], bytes));
         i.out.push(scratch(out[at], bytes));
       }
-      out.code.push_back(i);
+      (once_per_step(v) ? before : out.code).push_back(i);
       at = next;
     }
     return keep(v, at);
@@ -121,8 +124,7 @@ struct lowerer {
   // Weights that are gathered anew for backward: only what rests is held.
   constexpr void forget_gathered() {
     for (int v = 0; v < g.value_count(); ++v) {
-      const int u = update_of[static_cast<std::size_t>(v)].id;
-      if (u < 0 || !plan.assigned[static_cast<std::size_t>(u)].regather) continue;
+      if (!is_gathered_anew(v)) continue;
       std::vector<int> resting;
       for (int b : held[static_cast<std::size_t>(v)])
         if (out[b].persistent) resting.push_back(b);
@@ -130,10 +132,17 @@ struct lowerer {
     }
   }
 
+  constexpr bool is_gathered_anew(int v) const {
+    const int u = update_of[static_cast<std::size_t>(v)].id;
+    return u >= 0 && plan.assigned[static_cast<std::size_t>(u)].regather;
+  }
+  constexpr bool once_per_step(int v) const { return g.passes > 1 && g[v].role == value_role::weight && g[v].producer < 0 && !is_gathered_anew(v); }
+
   constexpr int operand_index(int o, int v) const { return g.at(o).operands.find(v); }
 
   constexpr void emit(int id) {
     const operation& o = g.at(id);
+    operation_now = id;
     const assignment& a = plan.assigned[static_cast<std::size_t>(id)];
     if (!admissible(o.r, o.op->linear, o.sizes, a, mesh)) throw "cfp: an operation is split by a factor that does not divide or must stay whole, or passes a partial sum on that it is not linear in";
     instruction i;
@@ -142,8 +151,7 @@ struct lowerer {
     for (int k = 0; k < o.operands.size(); ++k) i.in.push(get(o.operands[k], operand_partition(o.r, k, a)));
     for (int k = 0; k < o.results.size(); ++k) {
       const int b = allocate(o.results[k], result_partition(o.r, k, a), false);
-      if (o.op->body == op_body::update) {  // overwrites weight, first and second moment
-        const int operand = k == 0 ? 0 : k + 1;
+      if (const int operand = overwritten(o, k); operand >= 0) {
         out[b].root = out[i.in[operand]].root;
         out[b].persistent = true;
       }
@@ -181,13 +189,21 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   l.update_of.resize(g.values.size());
   l.materialised.resize(g.values.size());
   for (int o : operations)
-    if (g.at(o).op->body == op_body::update)
-      for (int k : {0, 2, 3}) l.update_of[static_cast<std::size_t>(g.at(o).operands[k])].id = o;
-  bool computes_loss = false, forward = true;
+    for (int k = 0; k < g.at(o).results.size(); ++k)
+      if (const int x = overwritten(g.at(o), k); x >= 0) l.update_of[static_cast<std::size_t>(g.at(o).operands[x])].id = o;
+  bool computes_loss = false, forward = true, updates = false;
+  const auto finish_pass = [&] {
+    if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0));
+    l.out.end = static_cast<int>(l.out.code.size());
+  };
   for (int o : operations) {
     if (forward && g.at(o).when != phase::forward) {
       forward = false;
       l.forget_gathered();
+    }
+    if (g.passes > 1 && !updates && g.at(o).when == phase::update) {
+      updates = true;
+      finish_pass();
     }
     for (const delivery& d : wanted)
       if (d.before == o) l.get(d.value, d.held);
@@ -196,7 +212,12 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   }
   for (const delivery& d : wanted)
     if (d.before >= g.size()) l.get(d.value, d.held);
-  if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0));
+  if (!updates) finish_pass();
+  l.out.passes = g.passes;
+  l.out.begin = static_cast<int>(l.before.size());
+  l.out.end += l.out.begin;
+  for (const instruction& i : l.out.code) l.before.push_back(i);
+  l.out.code = l.before;
   return l.out;
 }
 
@@ -206,17 +227,21 @@ constexpr std::vector<int> all_operations(const graph& g) {
   return ids;
 }
 
-/// The collectives a program will run, from its conversions.
+/// Adds the collective an instruction is to those of a step, as often as it runs.
+constexpr void count_collective(const program& p, const graph& g, long real_bytes, std::size_t instruction_index, collective_count& n) {
+  const instruction& i = p.code[instruction_index];
+  if (i.kind != instruction::reshard || !i.step.communicates()) return;
+  const buffer& from = p[i.in[0]];
+  const long bytes = elements(g[from.value].shape) * real_bytes;
+  const std::size_t kind = static_cast<std::size_t>(i.step.collective());
+  n.calls[kind] += p.runs(instruction_index);
+  n.bytes[kind] += p.runs(instruction_index) * bytes_sent(i.step, from.held, bytes, p.mesh);
+}
+
+/// The collectives a step of a program will run, from its conversions.
 constexpr collective_count count_collectives(const program& p, const graph& g, long real_bytes) {
   collective_count n;
-  for (const instruction& i : p.code) {
-    if (i.kind != instruction::reshard || !i.step.communicates()) continue;
-    const buffer& from = p[i.in[0]];
-    const long bytes = elements(g[from.value].shape) * real_bytes;
-    const std::size_t kind = static_cast<std::size_t>(i.step.collective());
-    ++n.calls[kind];
-    n.bytes[kind] += bytes_sent(i.step, from.held, bytes, p.mesh);
-  }
+  for (std::size_t i = 0; i < p.code.size(); ++i) count_collective(p, g, real_bytes, i, n);
   return n;
 }
 

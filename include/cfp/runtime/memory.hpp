@@ -26,6 +26,9 @@ inline std::vector<lifetime> lifetimes(const program& p) {
     for (int b : p.code[i].out) touch(b, static_cast<int>(i));
   }
   if (p.loss >= 0) touch(p.loss, static_cast<int>(p.code.size()));
+  if (p.passes > 1)  // what was there before the first pass must be there before the next
+    for (lifetime& l : out)
+      if (l.from >= 0 && l.from < p.begin && l.to >= p.begin && l.to < p.end) l.to = p.end;
   return out;
 }
 

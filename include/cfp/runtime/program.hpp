@@ -19,7 +19,7 @@ struct buffer {
 
 struct instruction {
   enum kind_t : std::uint8_t { compute, reshard } kind = compute;
-  int op = -1;                       ///< compute: the operation of the graph
+  int op = -1;                       ///< the operation of the graph; reshard: the one that wants it first
   assignment assigned;               ///< compute: what it splits
   conversion_step step;              ///< reshard
   list<int, max_operands> in;        ///< buffers read
@@ -33,9 +33,16 @@ struct program {
   std::vector<instruction> code;
   int loss = -1;                     ///< buffer of the loss, complete on every rank, or -1
   long arena_bytes = 0;
+  int passes = 1;                    ///< how often instructions [begin, end) run in a step, once per micro-batch
+  int begin = 0, end = 0;            ///< the others, before and after, run once
 
   constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
   constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
+
+  /// How often an instruction runs in a step.
+  constexpr int runs(std::size_t instruction) const {
+    return static_cast<int>(instruction) >= begin && static_cast<int>(instruction) < end ? passes : 1;
+  }
 
   constexpr long persistent_bytes() const {
     long n = 0;

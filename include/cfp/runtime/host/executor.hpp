@@ -14,6 +14,7 @@ namespace cfp::inline v0_1::host {
 /// Seconds a rank spent in kernels and in conversions, waiting included.
 struct time_spent {
   double kernels = 0, conversions = 0, total = 0;
+  double passes = 0;  ///< of the total, in what runs once per micro-batch
 };
 
 template <class T>
@@ -52,6 +53,8 @@ class executor {
       s.code = &i;
       if (i.kind == instruction::compute) {
         s.bound = bind_call(p, g, i, rank.rank);
+        s.bound.passes = p.passes;
+        s.bound.seed = seed;
         for (int o = 0; o < i.in.size(); ++o) s.bound.operand[o].data = memory(i.in[o]);
         for (int o = 0; o < i.out.size(); ++o) s.bound.result[o].data = memory(i.out[o]);
         if (!i.nothing) s.run = k.find(*g.at(i.op).op);
@@ -60,26 +63,30 @@ class executor {
     }
   }
 
-  /// Runs the program once; `step` counts optimizer steps from 1.
-  void run(long step) {
+  /// Runs one step of the program; `step` counts optimizer steps from 1. `feed(pass)` sets the inputs of each micro-batch.
+  template <class Feed>
+  void run(long step, Feed&& feed) { run(step, program_.passes, feed); }
+  void run(long step) { run(step, [](int) {}); }
+  /// The same with fewer passes than the program has: for measuring.
+  template <class Feed>
+  void run(long step, int passes, Feed&& feed) {
     const auto begin = clock::now();
-    auto last = begin;
-    for (prepared& s : steps_) {
-      if (s.code->nothing) continue;
-      if (s.run) {
-        s.bound.step = step;
-        s.run(s.bound);
-        lap(spent.kernels, last);
-      } else {
-        convert(*s.code);
-        lap(spent.conversions, last);
-      }
+    const auto first = static_cast<std::size_t>(program_.begin), end = static_cast<std::size_t>(program_.end);
+    run_range(0, first, step, 0);
+    loss_ = 0;
+    for (int pass = 0; pass < passes; ++pass) {
+      feed(pass);
+      const auto start = clock::now();
+      run_range(first, end, step, pass);
+      spent.passes += seconds(clock::now() - start);
+      if (program_.loss >= 0) loss_ += static_cast<double>(*static_cast<const T*>(memory(program_.loss))) / passes;
     }
+    run_range(end, steps_.size(), step, 0);
     spent.total += seconds(clock::now() - begin);
   }
 
-  /// The loss of the last run (complete on every rank).
-  double loss() const { return static_cast<double>(*static_cast<const T*>(memory(program_.loss))); }
+  /// The loss of the last run (complete on every rank): the mean over its micro-batches.
+  double loss() const { return loss_; }
 
   /// Writes this rank's piece of an input from the whole tensor.
   void set_input(int value, const std::vector<std::int32_t>& whole) {
@@ -126,6 +133,22 @@ class executor {
 
  private:
   using clock = std::chrono::steady_clock;
+  void run_range(std::size_t from, std::size_t to, long step, int pass) {
+    auto last = clock::now();
+    for (std::size_t i = from; i < to; ++i) {
+      prepared& s = steps_[i];
+      if (s.code->nothing) continue;
+      if (s.run) {
+        s.bound.step = step;
+        s.bound.pass = pass;
+        s.run(s.bound);
+        lap(spent.kernels, last);
+      } else {
+        convert(*s.code);
+        lap(spent.conversions, last);
+      }
+    }
+  }
   struct aligned_delete {
     void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(memory_alignment)); }
   };
@@ -165,6 +188,7 @@ class executor {
   std::vector<block> persistent_;
   std::vector<void*> memory_;
   std::vector<prepared> steps_;
+  double loss_ = 0;
 };
 
 }  // namespace cfp::host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/op/attention.hpp>
+#include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/optimizer.hpp>
 #include <cfp/op/routing.hpp>
@@ -60,12 +61,27 @@ void run_adamw(const call& c) {
   const T* g = static_cast<const T*>(c.operand[1].data);
   T* m = static_cast<T*>(c.result[1].data);
   T* v = static_cast<T*>(c.result[2].data);
-  const auto s = [&](int i) { return static_cast<T>(c.op->scalars[i]); };
-  const T rate = s(0), beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
+  const auto& given = c.op->scalars;
+  const auto s = [&](int i) { return static_cast<T>(given[i]); };
+  const T beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
+  const T rate = static_cast<T>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
+  const T clip = c.op->operands.size() > 4 ? *static_cast<const T*>(c.operand[4].data) : T(1);
   const T correct1 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
   const T correct2 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
   for (long i = 0; i < n; ++i)
-    w[i] = adamw_t::apply(w[i], g[i], m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
+    w[i] = adamw_t::apply(w[i], g[i] * clip, m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
+}
+
+/// Adds a gradient to those of earlier micro-batches, in place.
+template <class T>
+void run_accumulate(const call& c) {
+  long n = 1;
+  for (int f = 0; f < c.factors; ++f) n *= c.size[f];
+  T* sum = static_cast<T*>(c.result[0].data);
+  const T* g = static_cast<const T*>(c.operand[1].data);
+  if (c.pass == 0) std::copy_n(g, n, sum);
+  else
+    for (long i = 0; i < n; ++i) sum[i] += g[i];
 }
 
 /// Queues of experts, group by group: see queue_places. A dimension may be cut into several factors; shards are contiguous.
@@ -92,6 +108,39 @@ void run_queue_places(const call& c) {
   });
 }
 
+/// Dropout of a shard: random words belong to places in the whole tensor.
+template <class T>
+void run_dropout(const call& c) {
+  const pattern& dims = c.r().operands[0];
+  const int rank = dims.factors.size();
+  const T* in = static_cast<const T*>(c.operand[0].data);
+  T* out = static_cast<T*>(c.result[0].data);
+  const std::uint32_t least = dropout_t::least(c.op->scalars[0]);
+  const T scale = static_cast<T>(1 / (1 - c.op->scalars[0]));
+  const auto pass = static_cast<std::uint64_t>(c.step * c.passes + c.pass);
+  long rows = 1;
+  for (int d = 0; d + 1 < rank; ++d) rows *= c.size[dims.factors[d]];
+  const long n = rank > 0 ? c.size[dims.factors[rank - 1]] : 1;
+  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), rows, [&](long row) {
+    long first = rank > 0 ? c.start[dims.factors[rank - 1]] : 0, rest = row, step = 1;  // global index of the row's first element
+    for (int d = rank - 1; d >= 0; --d) {
+      const int f = dims.factors[d];
+      if (d + 1 < rank) {
+        first += (c.start[f] + rest % c.size[f]) * step;
+        rest /= c.size[f];
+      }
+      step *= c.op->sizes[f];
+    }
+    const T* x = in + row * n;
+    T* y = out + row * n;
+    for (long k = 0; k < n;) {
+      const long at = (first + k) % 4;
+      const auto words = dropout_t::words(c.seed, c.forward, pass, static_cast<std::uint64_t>((first + k) / 4));
+      for (long j = at; j < 4 && k < n; ++j, ++k) y[k] = words.v[static_cast<std::size_t>(j)] >= least ? x[k] * scale : T(0);
+    }
+  });
+}
+
 /// Kernels for numbers of type T.
 template <class T>
 class kernels {
@@ -114,6 +163,7 @@ class kernels {
       case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };
       case op_body::stack: return [](const call& c) { run_unstack<T>(c, true); };
       case op_body::update: return &run_adamw<T>;
+      case op_body::accumulate: return &run_accumulate<T>;
       case op_body::map:
       case op_body::routine: break;
     }
@@ -154,7 +204,9 @@ kernels<T>::kernels() {
       logits_max_t, logits_sum_t, cfp::detail::cross_entropy_input_t, cross_entropy_t>();
   add<split_heads_t, merge_heads_t, split_groups_t, merge_groups_t, add_positions_t, rotary_t, cfp::detail::rotary_input_t>();
   add<chosen_sum_t, dispatch_t, combine_t, first_choices_t, gate_mass_t>();
+  add<square_norm_t, clip_factor_t>();
   table_[&info<queue_places_t>] = &run_queue_places<T>;
+  table_[&info<dropout_t>] = table_[&info<cfp::detail::dropout_input_t>] = &run_dropout<T>;  // the same elements fall out
 }
 
 // With CFP_KERNELS_ELSEWHERE defined, one file without it must hold

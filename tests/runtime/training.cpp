@@ -1,0 +1,218 @@
+// What a training step does beside forward and backward: micro-batches, clipping, the schedule, dropout.
+#include "../catch.hpp"
+
+#include "small.hpp"
+
+#include <cfp/profile/roofline.hpp>
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+graph small_gpt(const training& how, double dropout = 0) {
+  gpt_config c = tiny_config();
+  c.layers = 1;
+  c.batch = 4 / how.micro_batches;
+  c.embedding_dropout = c.attention_dropout = c.residual_dropout = dropout;
+  return differentiate(refine(gpt(c)), how);
+}
+
+driver::trained<double> alone(const graph& g, long steps) {
+  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5);
+  const auto out = driver::train(single(g, sizeof(double)), g, host::kernels<double>(), text, steps, 3);
+  for (std::size_t w = 0; w < out.weights.size(); ++w) CHECK(out.before[w] != out.after[w]);
+  return out;
+}
+
+// A tensor that persists, after so many steps on one rank.
+std::vector<double> after(const graph& g, const std::string& label, long steps) {
+  const program p = single(g, sizeof(double));
+  const int v = g.find(label);
+  REQUIRE(v >= 0);
+  std::vector<double> out(static_cast<std::size_t>(elements(g[v].shape)));
+  const host::kernels<double> k;
+  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5);
+  rank_pool pool(1);
+  pool.run([&](rank_context& rank) {
+    host::executor<double> run(p, g, k, rank, 3);
+    for (long s = 1; s <= steps; ++s) {
+      const auto data = text.of_step(s, p.passes);
+      run.run(s, [&](int pass) { driver::give(run, g, data[static_cast<std::size_t>(pass)]); });
+    }
+    run.collect(v, out);
+  });
+  return out;
+}
+
+std::vector<std::string> moments(const graph& g) {
+  std::vector<std::string> out;
+  for (const value& v : g.values)
+    if (v.role == value_role::state && v.producer < 0 && v.label.view().ends_with(".exp_avg")) out.emplace_back(v.label.view());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a batch in pieces trains as the batch at once") {
+  training how;
+  how.clip = 0.5;
+  const auto whole = alone(small_gpt(how), 6);
+  for (int pieces : {2, 4}) {
+    how.micro_batches = pieces;
+    const graph g = small_gpt(how);
+    const auto apart = driver::compare(whole, alone(g, 6), g);
+    INFO(pieces << " pieces, worst tensor " << apart.worst);
+    CHECK(apart.loss <= 1e-12);
+    CHECK(apart.parameters <= 1e-8);
+  }
+}
+
+TEST_CASE("gradients are clipped by the norm of all of them") {
+  training how;
+  const graph free = small_gpt(how);
+  double squares = 0;
+  std::map<std::string, std::vector<double>> first;  // (1 - beta1) gradient, after one step
+  for (const std::string& m : moments(free)) {
+    first[m] = after(free, m, 1);
+    for (double x : first[m]) squares += x * x;
+  }
+  const double norm = std::sqrt(squares) / (1 - how.beta1);
+  for (const double most : {norm / 7, norm * 1.01}) {
+    how.clip = most;
+    const graph g = small_gpt(how);
+    const double factor = std::min(1.0, most / norm);
+    for (const std::string& m : {std::string("wte.weight.exp_avg"), std::string("h.0.attn.c_attn.weight.exp_avg")}) {
+      const std::vector<double> x = after(g, m, 1);
+      double apart = 0, size = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) apart += std::pow(x[i] - factor * first[m][i], 2), size += std::pow(factor * first[m][i], 2);
+      CHECK(apart <= 1e-20 * size);
+    }
+  }
+}
+
+TEST_CASE("the learning rate rises, falls along a cosine, and stays") {
+  const auto rate = [](double step) { return adamw_t::rate_at(step, 1.0, 10, 110, 0.1); };
+  CHECK(rate(1) == Approx(0.1));
+  CHECK(rate(5) == Approx(0.5));
+  CHECK(rate(10) == Approx(1.0));
+  CHECK(rate(60) == Approx(0.55));
+  CHECK(rate(110) == Approx(0.1));
+  CHECK(rate(1000) == Approx(0.1));
+  CHECK(adamw_t::rate_at(1, 1.0, 0, 0, 0.1) == 1.0);
+  CHECK(adamw_t::rate_at(7, 1.0, 0, 0, 0.1) == 1.0);
+  // and a step moves the weights in proportion
+  training how;
+  const graph g = small_gpt(how);
+  how.warmup = 4;
+  const graph slow = small_gpt(how);
+  const auto a = alone(g, 1), b = alone(slow, 1);
+  for (std::size_t w = 0; w < a.weights.size(); ++w)
+    for (std::size_t i = 0; i < a.after[w].size(); i += 17)
+      CHECK(4 * (b.after[w][i] - b.before[w][i]) == Approx(a.after[w][i] - a.before[w][i]).margin(1e-12));
+}
+
+TEST_CASE("dropout keeps the mean, and differs from step to step, from place to place and from seed to seed") {
+  model net;
+  const tensor x = net.activation("x", {{"rows", 40}, {"columns", 1003}});
+  const tensor a = net.called("a", dropout(x, 0.3)), b = net.called("b", dropout(x, 0.3));
+  net.recorded.loss = net.called("both", add(a, b)).id;
+  graph g = net.recorded;
+  g[g.find("x")].fill = {1.0};
+  const program p = single(g, sizeof(double));
+  const host::kernels<double> k;
+  const auto run = [&](std::uint64_t seed, long step, const char* of) {
+    std::vector<double> out;
+    rank_pool pool(1);
+    pool.run([&](rank_context& rank) {
+      host::executor<double> e(p, g, k, rank, seed);
+      e.run(step);
+      for (std::size_t i = 0; i < p.buffers.size(); ++i)
+        if (g[p.buffers[i].value].label == of) {
+          const double* const at = static_cast<const double*>(e.memory(static_cast<int>(i)));
+          out.assign(at, at + 40 * 1003);
+        }
+    });
+    return out;
+  };
+  const std::vector<double> both = run(1, 1, "both");
+  const double n = static_cast<double>(both.size());
+  double none = 0, one = 0, two = 0, sum = 0;
+  for (double y : both) {
+    none += y == 0, one += y > 1 && y < 2, two += y > 2;
+    sum += y;
+  }
+  const auto is_share = [&](double count, double share) { return std::abs(count - n * share) <= 5 * std::sqrt(n * share * (1 - share)); };
+  CHECK(none + one + two == n);
+  CHECK(is_share(none, 0.3 * 0.3));  // the two are independent of each other
+  CHECK(is_share(one, 2 * 0.3 * 0.7));
+  CHECK(is_share(two, 0.7 * 0.7));
+  CHECK(sum / n == Approx(2).epsilon(0.01));
+  CHECK(run(1, 1, "both") == both);
+  for (const auto& other : {run(1, 2, "both"), run(2, 1, "both")}) {
+    double same = 0;
+    for (std::size_t i = 0; i < both.size(); ++i) same += both[i] == other[i];
+    CHECK(is_share(same, 0.09 * 0.09 + 0.42 * 0.42 + 0.49 * 0.49));
+  }
+}
+
+TEST_CASE("micro-batches, clipping and dropout train on every mesh as on one rank, and send what was inferred") {
+  std::mt19937 random(4);
+  const host::kernels<double> k;
+  for (const auto& [mesh, cases] : {std::pair{mesh_of({2}), 12}, {mesh_of({4}), 6}, {mesh_of({2, 2}), 12}}) {
+    training how;
+    how.clip = 0.5;
+    how.warmup = 2;
+    how.steps = 100;
+    how.micro_batches = cases == 6 ? 1 : 2;
+    const graph g = small_gpt(how, 0.1);
+    const auto expected = alone(g, 6);
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    const driver::byte_text text(some_text(), 4 / g.passes, 8, 5);
+    for (int n = 0; n < cases; ++n) {
+      const plan p = random_plan(g, mesh, d, random, sizeof(double));
+      const auto apart = driver::compare(expected, driver::train(p.code, g, k, text, 6, 3), g);
+      INFO("case " << n << ", worst tensor " << apart.worst);
+      CHECK(apart.loss <= 1e-10);
+      CHECK(apart.parameters <= 1e-7);
+      if (n % 4 != 0) continue;
+      const plan in_float = realise("float", g, mesh, d, p.choices);
+      CHECK(driver::race({&in_float}, g, mesh, host::kernels<float>(), text, 1, 3, {})[0].sent == count_collectives(in_float.code, g, sizeof(float)));
+    }
+  }
+}
+
+TEST_CASE("a step in pieces needs less memory, reduces gradients once, and gathers weights once unless they are regathered") {
+  long table_bytes = 0, other_bytes = 0;
+  const auto sized = [&](int pieces) {
+    model net;
+    const dimension batch{"batch", 64 / pieces}, sequence{"sequence", 32}, width{"width", 64}, hidden{"hidden", 128}, vocabulary{"vocabulary", 256};
+    const tensor table = net.weight("table", {vocabulary, width}, {0, 0.1}), up = net.weight("up", {width, hidden}, {0, 0.1});
+    const tensor down = net.weight("down", {hidden, width}, {0, 0.1}), head = net.weight("head", {width, vocabulary}, {0, 0.1});
+    const tensor middle = gelu(linear(lookup(table, indices(net, "tokens", {batch, sequence}, 256)), up));
+    net.recorded.loss = gpt_loss(net, linear(linear(middle, down), head), indices(net, "targets", {batch, sequence}, 256)).id;
+    table_bytes = 4 * 256 * 64;
+    other_bytes = 4 * (64 * 128 + 128 * 64 + 64 * 256);
+    training how;
+    how.micro_batches = pieces;
+    return differentiate(refine(net.recorded), how);
+  };
+  const graph whole = sized(1), two = sized(2);
+  CHECK(single(sized(8), 4).arena_bytes < single(whole, 4).arena_bytes / 6);
+  const mesh_shape mesh = mesh_of({2});  // a device sends half of what is gathered, and all of what is reduced
+  const auto sent = [&](const graph& g, const char* wish, collective_kind kind) {
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    const cost_graph costs = roofline(g, mesh, d, {}).build();
+    const solution best = solve(fixed(costs, follow(named_plan{"data", {wish}}, d, mesh)));
+    REQUIRE(best.feasible);
+    return count_collectives(realise("data", g, mesh, d, best.choices).code, g, 4).bytes[static_cast<std::size_t>(kind)];
+  };
+  using kind = collective_kind;
+  for (const auto& [g, passes] : {std::pair<const graph&, int>{whole, 1}, {two, 2}}) {
+    CHECK(sent(g, "batch", kind::all_reduce) == table_bytes + other_bytes + passes * 4);  // and the loss
+    CHECK(sent(g, "batch/scattered batch", kind::reduce_scatter) == (table_bytes + other_bytes) / 2);
+    CHECK(sent(g, "batch/scattered batch", kind::all_gather) == (table_bytes + other_bytes) / 2);
+    CHECK(sent(g, "batch/regathered batch", kind::reduce_scatter) == passes * (table_bytes + other_bytes) / 2);
+    CHECK(sent(g, "batch/regathered batch", kind::all_gather) == passes * (table_bytes + 2 * other_bytes) / 2);  // no gradient reads the table
+  }
+}
