@@ -256,6 +256,7 @@ inline int run(const options& o, const example_info& info) {
   for (const decision& n : d.nodes) splits = splits || (n.kind == decision::strategy_of_part && n.choices() > 1);
   if (!splits && mesh.devices() > 1)
     throw bad_input("--mesh " + o.mesh + " divides nothing of the model: " + net.sizes + "; choose axis sizes that divide one of them");
+  for (const std::string& why : d.uneven) std::printf("left out: %s\n", why.c_str());
   const std::vector<named_plan> named = named_plans(net, mesh, furthest);
   if (o.analyse) {
     analyse(g, mesh, d, named, std::chrono::duration<double>(std::chrono::steady_clock::now() - analysis_begin).count());

@@ -42,6 +42,14 @@ expect "--text $dir/none: cannot be read" --model "$tiny" "${small[@]}" --text "
 expect "--plan $dir/none: cannot be read" --model "$tiny" "${small[@]}" --plan "$dir/none"
 echo '{"model": 1' > "$dir/plan"; expect "--plan $dir/plan:" --model "$tiny" "${small[@]}" --plan "$dir/plan"
 
+expect "--batch 4 cannot be cut into 3 micro-batches" --model "$tiny" "${small[@]}" --micro-batches 3
+expect "divides nothing" --model "$tiny" "${small[@]}" --micro-batches 4 --seq 15 --mesh data=7
+with attn_pdrop 1; expect "key 'attn_pdrop' must be a number from 0 up to but not including 1, is 1" --model "$dir/model.json" "${small[@]}"
+# Uneven splits are left out by name; the rest is planned.
+"$gpt" --model "$tiny" --batch 5 --seq 16 --steps 2 --compare 0 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
+grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||
+  { echo "FAILED: an odd batch is not named"; head -8 "$dir/out"; failed=1; }
+
 # The other models: the file is TINY with one key changed.
 of() {  # of PROGRAM TINY KEY VALUE
   gpt=$programs/$1

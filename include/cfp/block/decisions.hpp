@@ -37,6 +37,7 @@ struct decision_graph {
   std::vector<decision> nodes;
   std::vector<decision_edge> edges;
   std::vector<std::string> dropped;  ///< strategies left out before measurement, and why
+  std::set<std::string> uneven;      ///< of those the splits that do not divide, a sentence each
 };
 
 /// "replicated", "batch:data embedding:model", "partial:data"
@@ -126,6 +127,7 @@ class decision_builder {
       d.names.push_back(space.text(s));
     }
     for (const std::string& reason : space.dropped) out_.dropped.push_back(d.label + ": " + reason);
+    out_.uneven.insert(space.uneven.begin(), space.uneven.end());
     own(d);
   }
 

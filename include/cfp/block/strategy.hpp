@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/block/parallel_blocks.hpp>
+#include <cfp/core/explain.hpp>
 #include <cfp/model/follow.hpp>
 #include <cfp/model/sharding.hpp>
 
@@ -181,12 +182,13 @@ class strategy_space {
       bool fits = true;
       for (int o : p.forward) fits = fits && admissible(g.at(o).r, g.at(o).op->linear, g.at(o).sizes, forward(o, s), mesh);
       if (fits) all.push_back(s);
-      else dropped.push_back(text(s) + ": sizes do not divide");
+      else refuse(s);
     }
   }
 
   std::vector<strategy> all;
   std::vector<std::string> dropped;  ///< what was left out before any measurement, and why
+  std::set<std::string> uneven;      ///< of those the splits that do not divide, a sentence each
 
   const dimension_classes& classes() const { return classes_; }
 
@@ -217,6 +219,28 @@ class strategy_space {
   }
 
  private:
+  void refuse(const strategy& s) {
+    for (int o : part_.forward) {
+      const operation& op = g_.at(o);
+      const assignment a = forward(o, s);
+      for (int f = 0; f < op.r.factors.size(); ++f) {
+        partition p = partition::replicated(1);
+        for (int axis = 0; axis < s.size(); ++axis)
+          if (a.factor[axis] == f) p.dims[0].push(static_cast<signed char>(axis));
+        const long n = pieces(p, 0, mesh_);
+        if (op.sizes[f] % n == 0) continue;
+        dimensions one;
+        const name label = factor_name(g_, op, f);
+        one.parts.push(label.view());
+        const sentence why = words({sharding_problem::not_divisible, label, op.sizes[f], n}, one, p, mesh_);
+        dropped.push_back(text(s) + ": " + why.characters);
+        uneven.insert(why.characters);
+        return;
+      }
+    }
+    dropped.push_back(text(s) + ": passes a part of a sum, or a dimension that stays together, where it cannot");
+  }
+
   // A dimension that arrives as two factors (a sequence of queries and of keys) may be split as one of them throughout, where
   // that is parallel; what holds the other is gathered. Or (a target) something else is split from there on: all-to-all.
   bool passes_once(int c) const {

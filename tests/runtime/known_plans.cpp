@@ -1,0 +1,127 @@
+// The plans people know come out of the search where the machine favours them: nothing is run, the machine is described.
+#include "../catch.hpp"
+
+#include "small.hpp"
+
+#include <cfp/profile/roofline.hpp>
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+struct found {
+  graph g;
+  mesh_shape mesh;
+  decision_graph d;
+  plan p;
+
+  collective_count sent() const { return count_collectives(p.code, g, sizeof(float)); }
+  // "c_attn data=batch"
+  std::string strategy(const std::string& part) const {
+    for (std::size_t n = 0; n < d.nodes.size(); ++n)
+      if (d.nodes[n].kind == decision::strategy_of_part && d.nodes[n].label == part) return d.nodes[n].names[static_cast<std::size_t>(p.choices[n])];
+    return "no part " + part;
+  }
+};
+
+found search(const graph& forward, const mesh_shape& mesh, const described_machine& m, std::optional<long> limit = {}) {
+  found f{differentiate(refine(forward)), mesh, {}, {}};
+  f.d = decisions(f.g, parallel_blocks(f.g), mesh, limit ? axis_choice::regathered : axis_choice::scattered);
+  cost_graph costs = roofline(f.g, mesh, f.d, m).build();
+  costs.memory_limit = limit;
+  const solution s = solve(costs);
+  REQUIRE(s.feasible);
+  CHECK(s.optimal);
+  f.p = realise("found", f.g, mesh, f.d, s.choices);
+  return f;
+}
+
+mesh_shape along(const char* label, int size) {
+  mesh_shape m;
+  m.axes.push({name(label), size});
+  return m;
+}
+
+gpt_config wide(long layers, long batch, long sequence, long width) {
+  gpt_config c;
+  c.layers = layers;
+  c.heads = 16;
+  c.width = width;
+  c.vocabulary = 2048;
+  c.batch = batch;
+  c.positions = c.sequence = sequence;
+  return c;
+}
+
+described_machine links(double bandwidth) {
+  described_machine m;
+  m.flops = 1e14;
+  m.bandwidth = 2e12;
+  for (auto& l : m.links) l = {1e-5, bandwidth};
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("small batches on a wide model: columns, then rows") {
+  const long layers = 2, b = 2, seq = 64, h = 4096, t = 4;
+  const found f = search(gpt(wide(layers, b, seq, h)), along("model", t), links(1e10));
+  for (const char* layer : {"h.0", "h.1"}) {
+    CHECK(f.strategy(layer + std::string(".attn.c_attn.linear")) == "model=heads");
+    CHECK(f.strategy(layer + std::string(".attn.c_proj.linear")) == "model=heads");
+    CHECK(f.strategy(layer + std::string(".mlp.c_fc.linear")) == "model=hidden");
+    CHECK(f.strategy(layer + std::string(".mlp.c_proj.linear")) == "model=hidden");
+  }
+  const collective_count n = f.sent();  // 2 forward and 2 backward per layer, 8 b s h (t-1)/t elements
+  CHECK(n.calls == decltype(n.calls){4 * layers, 0, 0, 0, 0});
+  CHECK(n.total_bytes() == layers * 8 * b * seq * h * (t - 1) / t * 4);
+}
+
+TEST_CASE("large batches on a narrow model: data parallel, only gradients of weights are reduced") {
+  const found f = search(gpt(wide(2, 32, 512, 256)), along("data", 4), links(1e10));
+  long weights = 0, bytes = 0;
+  for (const value& v : f.g.values)
+    if (v.role == value_role::weight && v.producer < 0) ++weights, bytes += 4 * elements(v.shape);
+  const collective_count n = f.sent();
+  CHECK(n.calls == decltype(n.calls){weights + 1, 0, 0, 0, 0});  // and the loss
+  CHECK(n.total_bytes() == 2 * 3 * (bytes + 4) / 4);
+}
+
+TEST_CASE("many experts: one all-to-all each way, forward and backward") {
+  experts_config e;
+  e.hidden = 8192;
+  e.group = 2048;
+  const found f = search(gshard(wide(2, 32, 512, 1024), e), along("expert", 8), links(2e10));
+  CHECK(f.strategy("h.1.moe.experts.w1.expert_dense") == "expert=experts");
+  CHECK(f.strategy("h.1.moe.experts.w2.expert_dense") == "expert=experts");
+  CHECK(f.strategy("h.1.attn.c_proj.linear").starts_with("expert=groups"));
+  CHECK(f.sent().calls[static_cast<std::size_t>(collective_kind::all_to_all)] == 4);
+}
+
+TEST_CASE("less memory: weights, gradients and optimizer state are scattered, and gathered anew where that does not suffice") {
+  const gpt_config c = wide(4, 48, 64, 512);
+  described_machine m = links(1e10);
+  m.links[0].bandwidth = 4e9;  // so that nothing is scattered unless it must be
+  const found rich = search(gpt(c), along("data", 4), m);
+  const auto resting = [](const found& f, const char* text) {
+    int n = 0;
+    for (std::size_t i = 0; i < f.d.nodes.size(); ++i) n += f.d.nodes[i].names[static_cast<std::size_t>(f.p.choices[i])].find(text) != std::string::npos;
+    return n;
+  };
+  CHECK(resting(rich, "/") == 0);
+  const found half = search(gpt(c), along("data", 4), m, predicted_peak(rich.p.code) / 2);
+  CHECK(predicted_peak(half.p.code) <= predicted_peak(rich.p.code) / 2);
+  CHECK(resting(half, "/scattered") >= 8);
+  CHECK(half.sent().calls[static_cast<std::size_t>(collective_kind::reduce_scatter)] >= 8);
+  // the least memory there is
+  const decision_graph d = decisions(rich.g, parallel_blocks(rich.g), rich.mesh, axis_choice::regathered);
+  cost_graph costs = roofline(rich.g, rich.mesh, d, m).build();
+  costs.memory_limit = 1;
+  const solution none = solve(costs);
+  REQUIRE_FALSE(none.feasible);
+  REQUIRE(none.least_memory);
+  const found least = search(gpt(c), along("data", 4), m, static_cast<long>(*none.least_memory));
+  CHECK(resting(least, "/regathered") > 0);
+  CHECK(predicted_peak(least.p.code) < predicted_peak(half.p.code));
+}
