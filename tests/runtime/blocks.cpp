@@ -1,11 +1,15 @@
 // Blocks and segments of the models are those the theory expects, whatever the depth and the order of writing.
 #include "../catch.hpp"
 
+#include "../random_graph.hpp"
 #include "read_config.hpp"
 
 #include <cfp/block/segments.hpp>
 #include <cfp/block/strategy.hpp>
 #include <cfp/runtime/lower.hpp>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/vf2_sub_graph_iso.hpp>
 
 #include <numeric>
 #include <random>
@@ -85,6 +89,19 @@ const family families[] = {{"gpt", [](long n) { return refine(gpt(sized(n))); },
                            {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
                            {"gshard", gshard_of_layers, 2, 14, 4, 16},
                            {"t5", t5_of_layers, 1, 10, 5, 12}};
+
+// All of them, and models nobody has written.
+struct subject {
+  std::string name;
+  graph forward;
+};
+std::vector<subject> all_subjects() {
+  std::vector<subject> out;
+  for (const family& f : families) out.push_back({f.name, f.forward(2 * f.period)});
+  std::mt19937 random(19);
+  for (int n = 0; n < 200; ++n) out.push_back({"random model " + std::to_string(n), refine(random_graph(random))});
+  return out;
+}
 
 std::vector<std::string> blocks_in_words(const graph& g) {
   const block_structure s = parallel_blocks(g);
@@ -225,36 +242,84 @@ TEST_CASE("a layer of another size is not merged") {
 }
 
 TEST_CASE("every operator is in exactly one part, and blocks are convex") {
-  for (const family& f : families) {
-    INFO(f.name);
-    const graph g = differentiate(f.forward(2 * f.period));
-      const block_structure s = parallel_blocks(g);
-      std::vector<int> times(g.operations.size());
-      for (const part& p : s.parts)
-        for (int o : p.operations) ++times[static_cast<std::size_t>(o)];
-      for (int i = 0; i < g.size(); ++i) CHECK(times[static_cast<std::size_t>(i)] == (g.at(i).hub >= 0 && s.part_of[static_cast<std::size_t>(i)] < 0 ? 0 : 1));
-      const wiring w = wire(g, [&](int i) { return g.at(i).when == phase::forward; });
-      const auto above = ancestors(w);
-      for (const part& p : s.parts)
-        for (int outside = 0; outside < g.size(); ++outside) {
-          if (g.at(outside).when != phase::forward || s.part_of[static_cast<std::size_t>(outside)] == s.part_of[static_cast<std::size_t>(p.forward[0])]) continue;
-          bool after_one = false, before_one = false;
-          for (int o : p.forward) {
-            after_one = after_one || above[static_cast<std::size_t>(outside)].test(static_cast<std::size_t>(o));
-            before_one = before_one || above[static_cast<std::size_t>(o)].test(static_cast<std::size_t>(outside));
-          }
-          CHECK_FALSE((after_one && before_one));
+  for (const subject& x : all_subjects()) {
+    INFO(x.name);
+    const graph g = differentiate(x.forward);
+    const block_structure s = parallel_blocks(g);
+    std::vector<int> times(g.operations.size());
+    for (const part& p : s.parts)
+      for (int o : p.operations) ++times[static_cast<std::size_t>(o)];
+    for (int i = 0; i < g.size(); ++i) CHECK(times[static_cast<std::size_t>(i)] == (g.at(i).hub >= 0 && s.part_of[static_cast<std::size_t>(i)] < 0 ? 0 : 1));
+    const wiring w = wire(g, [&](int i) { return g.at(i).when == phase::forward; });
+    const auto above = ancestors(w);
+    for (const part& p : s.parts)
+      for (int outside = 0; outside < g.size(); ++outside) {
+        if (g.at(outside).when != phase::forward || s.part_of[static_cast<std::size_t>(outside)] == s.part_of[static_cast<std::size_t>(p.forward[0])]) continue;
+        bool after_one = false, before_one = false;
+        for (int o : p.forward) {
+          after_one = after_one || above[static_cast<std::size_t>(outside)].test(static_cast<std::size_t>(o));
+          before_one = before_one || above[static_cast<std::size_t>(o)].test(static_cast<std::size_t>(outside));
         }
+        CHECK_FALSE((after_one && before_one));
+      }
   }
 }
 
+// An operator that is fed by one block alone, and that every own dimension of it reaches as one parallel factor, is in it.
+TEST_CASE("blocks are maximal") {
+  int outside = 0;
+  for (const subject& x : all_subjects()) {
+    INFO(x.name);
+    const graph& g = x.forward;
+    const block_structure s = parallel_blocks(g);
+    mesh_shape mesh;
+    mesh.axes.push({name("data"), 2});
+    for (int c = 0; c < g.size(); ++c) {
+      int feeding = -1;
+      bool one = true;
+      for (int v : g.at(c).operands)
+        if (const int from = g[v].producer; from >= 0) {
+          const int p = s.part_of[static_cast<std::size_t>(from)];
+          one = one && !s.parts[static_cast<std::size_t>(p)].anchors.empty() && (feeding < 0 || feeding == p);
+          feeding = p;
+        }
+      if (feeding < 0 || !one || s.part_of[static_cast<std::size_t>(c)] == feeding) continue;
+      const part& block = s.parts[static_cast<std::size_t>(feeding)];
+      const dimension_classes classes(g, block);
+      bool all = true;
+      for (int anchor : block.anchors)
+        for (const std::vector<int>& group : cfp::detail::own_dimensions(g, anchor)) {
+          bool passes = false;  // one of the factors of the dimension is enough
+          for (int f : group) {
+            std::set<int> as;
+            for (int d = 0; d < classes.size(); ++d) {
+              if (classes.factor_of(anchor, d) != f) continue;
+              for (int i = 0; i < g.at(c).operands.size(); ++i) {
+                const int from = g[g.at(c).operands[i]].producer;
+                const int factor = from < 0 ? -1 : classes.factor_of(from, d);
+                const int dim = factor < 0 ? -1 : g.at(from).r.results[g.at(from).results.find(g.at(c).operands[i])].dim_of(factor);
+                if (dim >= 0) as.insert(g.at(c).r.operands[i].factors[dim]);
+              }
+            }
+            passes = passes || (as.size() == 1 && g.at(c).r.is_parallel(*as.begin()));
+          }
+          all = all && passes;
+        }
+      INFO("operator " << c << " (" << g.at(c).op->label << ") behind " << s.blocks[static_cast<std::size_t>(block.block)].label);
+      CHECK_FALSE(all);
+      ++outside;
+    }
+  }
+  CHECK(outside > 500);
+}
+
 TEST_CASE("blocks do not depend on the order in which the graph was written") {
-  for (const family& f : families) {
-    INFO(f.name);
-    const graph g = f.forward(2 * f.period);
+  for (const subject& x : all_subjects()) {
+    INFO(x.name);
+    const graph& g = x.forward;
     const auto expected = as_sets(g, parallel_blocks(g));
     std::mt19937 random(4);
-    for (int r = 0; r < 30; ++r) {
+    for (int r = 0; r < 10; ++r) {
       const graph other = reordered(g, random);
       CHECK(as_sets(other, parallel_blocks(other)) == expected);
     }
@@ -262,13 +327,13 @@ TEST_CASE("blocks do not depend on the order in which the graph was written") {
 }
 
 TEST_CASE("inside a block no split of a carried dimension communicates, forward") {
-  for (const family& f : families) {
-    INFO(f.name);
-    const graph g = differentiate(f.forward(f.period));
+  int checked = 0;
+  for (const subject& x : all_subjects()) {
+    INFO(x.name);
+    const graph g = differentiate(x.forward);
     const block_structure s = parallel_blocks(g);
     mesh_shape mesh;
     mesh.axes.push({name("data"), 2});
-    int checked = 0;
     for (const part& p : s.parts) {
       const strategy_space space(g, p, mesh);
       for (const strategy& st : space.all) {
@@ -279,7 +344,70 @@ TEST_CASE("inside a block no split of a carried dimension communicates, forward"
         CHECK(count_collectives(lower(g, mesh, plan, p.forward, 4), g, 4).total_bytes() == 0);
         ++checked;
       }
+    }
   }
-  CHECK(checked > 15);
+  CHECK(checked > 2000);
+}
+
+namespace {
+
+// The operations of a part as a graph: what each computes, and which result of which goes into which operand.
+struct labelled {
+  struct vertex { std::string text; };
+  struct edge { std::string text; };
+  boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, vertex, edge> net;
+
+  labelled(const graph& g, const std::vector<int>& operations) {
+    std::map<int, std::size_t> at;
+    for (int o : operations) {
+      const operation& op = g.at(o);
+      std::string text(op.op->label);
+      for (const pattern& p : op.r.operands) {
+        text += '|';
+        for (signed char f : p.factors) text += std::to_string(f) + ' ';
+      }
+      for (const pattern& p : op.r.results) {
+        text += '>';
+        for (signed char f : p.factors) text += std::to_string(f) + ' ';
+      }
+      for (long n : op.sizes) text += 'x' + std::to_string(n);
+      for (double n : op.scalars) text += ',' + std::to_string(n);
+      at[o] = boost::add_vertex({text}, net);
+    }
+    for (int o : operations)
+      for (int i = 0; i < g.at(o).operands.size(); ++i) {
+        const int from = g[g.at(o).operands[i]].producer;
+        if (from >= 0 && at.contains(from))
+          boost::add_edge(at[from], at[o], {std::to_string(g.at(from).results.find(g.at(o).operands[i])) + ' ' + std::to_string(i)}, net);
+      }
   }
+};
+
+bool isomorphic(const labelled& a, const labelled& b) {
+  const auto vertices = [&](auto x, auto y) { return a.net[x].text == b.net[y].text; };
+  const auto edges = [&](auto x, auto y) { return a.net[x].text == b.net[y].text; };
+  return boost::vf2_graph_iso(a.net, b.net, [](auto, auto) { return false; }, boost::get(boost::vertex_index, a.net), boost::get(boost::vertex_index, b.net),
+                              boost::vertex_order_by_mult(a.net), edges, vertices);
+}
+
+}  // namespace
+
+TEST_CASE("parts of equal fingerprints are isomorphic, of different fingerprints are not") {
+  int equal = 0, different = 0;
+  for (const family& f : families) {
+    INFO(f.name);
+    const graph g = differentiate(f.forward(3 * f.period));
+    std::map<std::string, std::vector<int>> seen;
+    for (const part& p : parallel_blocks(g).parts) {
+      const std::string print = fingerprint(g, p.operations);
+      for (const auto& [other, operations] : seen) {
+        if (other == print) ++equal;
+        else ++different;
+        CHECK(isomorphic(labelled(g, p.operations), labelled(g, operations)) == (other == print));
+      }
+      seen.try_emplace(print, p.operations);
+    }
+  }
+  CHECK(equal > 60);
+  CHECK(different > 300);
 }
