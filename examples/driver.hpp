@@ -80,14 +80,14 @@ inline std::vector<int> sizes(const cfp::mesh_shape& mesh) {
 template <class T>
 struct trained {
   std::vector<double> loss;
-  std::vector<std::vector<T>> before, after;  ///< per weight (ids in `weights`), whole tensors
+  std::vector<std::vector<cfp::wide_t<T>>> before, after;  ///< per weight (ids in `weights`), whole tensors
   std::vector<int> weights;
 };
 
 /// Trains `steps` steps: from the beginning, or from a saved state; the state afterwards goes into `to`.
 template <class T, class S = float>
 trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::kernels<T>& k, const byte_text& text,
-                 long steps, std::uint64_t seed, const cfp::host::state_file<S>* from = nullptr, cfp::host::state_file<T>* to = nullptr) {
+                 long steps, std::uint64_t seed, const cfp::host::state_file<S>* from = nullptr, cfp::host::state_file<cfp::wide_t<T>>* to = nullptr) {
   trained<T> out;
   for (int v = 0; v < g.value_count(); ++v)
     if (g[v].role == cfp::value_role::weight && g[v].producer < 0) out.weights.push_back(v);

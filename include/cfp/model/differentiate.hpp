@@ -57,6 +57,7 @@ struct differentiator {
       o.operands.push(sum);
       o.operands.push(part);
       sum = gradient_value(v, ".grad.sum");
+      g[sum].type = g[o.operands[0]].type == element::wide || g[o.operands[1]].type == element::wide ? element::wide : element::real;
       o.results.push(sum);
       o.when = phase::backward;
       o.hub = v;
@@ -98,6 +99,7 @@ struct differentiator {
     o.when = phase::backward;
     o.origin = forward;
     const int result = gradient_value(from.operands[target], ".grad");
+    g[result].type = held_as(o, 0);
     o.results.push(result);
     g.add(o);
     contribute(from.operands[target], result);
@@ -192,6 +194,7 @@ struct differentiator {
           g[out].dims.push(factor_name(g, o, f));
         }
       }
+      g[out].type = held_as(o, 0);
       o.results.push(out);
       steps.push(out);
       g.add(o);
@@ -253,6 +256,7 @@ struct differentiator {
     g[v].shape = {};
     g[v].dims = {};
     g[v].group = {};
+    g[v].type = element::wide;
     return v;
   }
 

@@ -7,7 +7,11 @@
 
 namespace cfp::inline v0_1 {
 
-enum class element : std::uint8_t { real, index };  ///< real: the executor's number type; index: 32-bit integers
+enum class element : std::uint8_t {
+  real,   ///< the executor's number type
+  wide,   ///< that, but of 32 bits at least: weights, optimizer state, sums of many numbers
+  index,  ///< 32-bit integers
+};
 
 enum class value_role : std::uint8_t {
   activation,  ///< computed forward
@@ -41,6 +45,10 @@ struct value {
   filling fill;
 
   constexpr int rank() const { return shape.size(); }
+  /// Bytes of one element, where a number takes `real_bytes`.
+  constexpr long width(long real_bytes) const {
+    return type == element::index ? 4 : type == element::wide && real_bytes < 4 ? 4 : real_bytes;
+  }
 };
 
 struct operation {
@@ -99,6 +107,15 @@ constexpr int overwritten(const operation& o, int k) {
   if (o.op->body == op_body::accumulate) return 0;
   if (o.op->body == op_body::update) return k == 0 ? 0 : k + 1;  // weight and moments, not the gradient
   return -1;
+}
+
+/// How result k of an operation is held: single numbers, row statistics and what a map sums up are wide.
+constexpr element held_as(const operation& o, int k) {
+  if (overwritten(o, k) >= 0 || o.op->statistic || o.r.results[k].factors.empty()) return element::wide;
+  if (o.op->body == op_body::map)
+    for (int f = 0; f < o.r.factors.size(); ++f)
+      if (o.r.is_reduction(f) && !o.r.factors[f].one_hot) return element::wide;
+  return element::real;
 }
 
 /// What a factor of an operation is called: as its operands name the dimension, else as its rule does.

@@ -63,7 +63,7 @@ class model {
     return declare(label, dims, type, value_role::input, fill);
   }
   constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill) {
-    return declare(join(scope_, label), dims, element::real, value_role::weight, fill);
+    return declare(join(scope_, label), dims, element::wide, value_role::weight, fill);
   }
   /// What a layer gets from the one before it: its gradient is wanted too.
   constexpr tensor activation(std::string_view label, std::initializer_list<dimension> dims) {
@@ -232,6 +232,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
       v.dims.push(label);
       v.group.push(p.group[i]);
     }
+    v.type = held_as(o, k);
     if (!holdable(v.shape)) return fail("a result has more elements than memory can hold", v.label, v.dims[0], v.shape[0], most_elements);
     o.results.push(recorded.add(v));
   }

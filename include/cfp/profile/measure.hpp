@@ -31,7 +31,7 @@ inline measurement summarise(const std::vector<double>& ms) {
 /// The same graph with every tensor filled with random numbers, for programs that get their inputs from nowhere.
 inline graph with_random_inputs(graph g) {
   for (value& v : g.values)
-    if (v.type == element::real && v.role != value_role::state) v.fill = {0.0, v.role == value_role::weight ? 0.02 : 1.0, 0, true};
+    if (v.type != element::index && v.role != value_role::state) v.fill = {0.0, v.role == value_role::weight ? 0.02 : 1.0, 0, true};
   return g;
 }
 

@@ -8,6 +8,7 @@ namespace cfp::inline v0_1 {
 /// An operand or result: its memory, and how far a step along each factor moves in it (0 where it lacks the factor).
 struct call_tensor {
   void* data = nullptr;
+  bool wide = false;  ///< numbers are of 32 bits at least
   long stride[max_factors] = {};
 };
 
@@ -49,8 +50,14 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
       step *= c.size[pat.factors[d]];
     }
   };
-  for (int k = 0; k < r.operands.size(); ++k) strides(c.operand[k], r.operands[k]);
-  for (int k = 0; k < r.results.size(); ++k) strides(c.result[k], r.results[k]);
+  for (int k = 0; k < r.operands.size(); ++k) {
+    strides(c.operand[k], r.operands[k]);
+    c.operand[k].wide = g[c.op->operands[k]].type == element::wide;
+  }
+  for (int k = 0; k < r.results.size(); ++k) {
+    strides(c.result[k], r.results[k]);
+    c.result[k].wide = g[c.op->results[k]].type == element::wide;
+  }
   return c;
 }
 

@@ -22,7 +22,7 @@ struct lowerer {
   std::vector<instruction> before{};       // of a step with several passes: weights brought into form once
   int operation_now = -1;
 
-  constexpr long width(const value& v) const { return v.type == element::index ? 4 : real_bytes; }
+  constexpr long width(const value& v) const { return v.width(real_bytes); }
 
   constexpr int allocate(int v, const partition& p, bool persistent) {
     buffer b;
@@ -159,7 +159,7 @@ struct lowerer {
       i.out.push(b);
     }
     const bool same = o.op->body == op_body::map && o.op->unit && o.operands.size() == 1 &&
-                      o.r.operands[0].factors == o.r.results[0].factors;
+                      o.r.operands[0].factors == o.r.results[0].factors && g[o.operands[0]].type == g[o.results[0]].type;
     if (same) {
       out[i.out[0]].root = out[i.in[0]].root;
       out[i.out[0]].persistent = out[i.in[0]].persistent;
@@ -232,7 +232,7 @@ constexpr void count_collective(const program& p, const graph& g, long real_byte
   const instruction& i = p.code[instruction_index];
   if (i.kind != instruction::reshard || !i.step.communicates()) return;
   const buffer& from = p[i.in[0]];
-  const long bytes = elements(g[from.value].shape) * real_bytes;
+  const long bytes = elements(g[from.value].shape) * g[from.value].width(real_bytes);
   const std::size_t kind = static_cast<std::size_t>(i.step.collective());
   n.calls[kind] += p.runs(instruction_index);
   n.bytes[kind] += p.runs(instruction_index) * bytes_sent(i.step, from.held, bytes, p.mesh);

@@ -4,6 +4,7 @@
 #include <cfp/runtime/host/run_ranks.hpp>
 #include <cfp/runtime/program.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace cfp::inline v0_1::host {
@@ -67,10 +68,10 @@ void run_conversion(const conversion_step& s, const buffer& from, const buffer& 
     case step::slice: move_piece<T, true>(in, out, view_around(from.local, s.dim), n, mine); break;
     case step::mask:
       if (mine == 0) std::memcpy(out, in, count_in * sizeof(T));
-      else std::memset(out, 0, count_out * sizeof(T));
+      else std::fill_n(out, count_out, T{});
       break;
     case step::pad:
-      std::memset(out, 0, count_out * sizeof(T));
+      std::fill_n(out, count_out, T{});
       move_piece<T, false>(out, in, view_around(to.local, s.dim), n, mine);
       break;
   }

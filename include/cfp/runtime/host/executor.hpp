@@ -4,6 +4,7 @@
 #include <cfp/runtime/host/conversion_kernel.hpp>
 #include <cfp/runtime/host/fill.hpp>
 #include <cfp/runtime/host/kernels.hpp>
+#include <cfp/runtime/host/numbers.hpp>
 #include <cfp/runtime/memory.hpp>
 
 #include <chrono>
@@ -17,8 +18,10 @@ struct time_spent {
   double passes = 0;  ///< of the total, in what runs once per micro-batch
 };
 
+/// `T` is what numbers are stored as; wide ones as float at least.
 template <class T>
 class executor {
+  using wide = wide_t<T>;
   struct prepared {
     const instruction* code = nullptr;
     void (*run)(const call&) = nullptr;
@@ -79,7 +82,7 @@ class executor {
       const auto start = clock::now();
       run_range(first, end, step, pass);
       spent.passes += seconds(clock::now() - start);
-      if (program_.loss >= 0) loss_ += static_cast<double>(*static_cast<const T*>(memory(program_.loss))) / passes;
+      if (program_.loss >= 0) loss_ += static_cast<double>(*static_cast<const wide*>(memory(program_.loss))) / passes;
     }
     run_range(end, steps_.size(), step, 0);
     spent.total += seconds(clock::now() - begin);
@@ -105,19 +108,19 @@ class executor {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const buffer& x = program_.buffers[b];
       if (x.value != value || !x.persistent) continue;
-      T* out = static_cast<T*>(memory_[b]);
-      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank, [&](long i, long global) { out[i] = static_cast<T>(whole[global]); });
+      const numbers<T> out = view(x, memory_[b]);
+      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank, [&](long i, long global) { out.set(i, static_cast<wide>(whole[global])); });
     }
   }
 
   /// Writes this rank's piece of a persistent tensor into `whole` (global order). Only one of the ranks that hold the
   /// same piece writes.
-  void collect(int value, std::vector<T>& whole) const { collect(value, whole.data()); }
-  void collect(int value, T* whole) const {
+  void collect(int value, std::vector<wide>& whole) const { collect(value, whole.data()); }
+  void collect(int value, wide* whole) const {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const buffer& x = program_.buffers[b];
       if (x.value != value || !x.persistent) continue;
-      const T* in = static_cast<const T*>(memory_[b]);
+      const numbers<T> in = view(x, memory_[b]);
       for (int a = 0; a < program_.mesh.rank(); ++a)
         if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_.rank, a) != 0) return;
       each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank,
@@ -165,19 +168,34 @@ class executor {
     last = now;
   }
 
+  numbers<T> view(const buffer& x, void* at) const {
+    call_tensor t;
+    t.data = at;
+    t.wide = graph_[x.value].type == element::wide;
+    return numbers<T>(t);
+  }
+
   void fill(const buffer& x, void* at, std::uint64_t seed) {
     const value& v = graph_[x.value];
     if (v.type == element::index)
       fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_.rank, seed);
+    else if (v.type == element::wide)
+      fill_numbers(static_cast<wide*>(at), v, x.held, program_.mesh, rank_.rank, seed);
     else
       fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_.rank, seed);
   }
 
   void convert(const instruction& i) {
-    const auto at = [&](int k) { return k < i.out.size() ? static_cast<T*>(memory(i.out[k])) : nullptr; };
-    if (graph_[program_[i.in[0]].value].type == element::index)
-      throw std::logic_error("indices are given in every partition and never converted");
-    run_conversion<T>(i.step, program_[i.in[0]], program_[i.out[0]], static_cast<T*>(memory(i.in[0])), at(0), at(1),
+    switch (graph_[program_[i.in[0]].value].type) {
+      case element::real: return convert_as<T>(i);
+      case element::wide: return convert_as<wide>(i);
+      case element::index: throw std::logic_error("indices are given in every partition and never converted");
+    }
+  }
+  template <class U>
+  void convert_as(const instruction& i) {
+    const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory(i.out[k])) : nullptr; };
+    run_conversion<U>(i.step, program_[i.in[0]], program_[i.out[0]], static_cast<U*>(memory(i.in[0])), at(0), at(1),
                       at(2), program_.mesh, rank_.rank, rank_.axes[static_cast<std::size_t>(i.step.axis)]);
   }
 

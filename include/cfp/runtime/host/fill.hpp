@@ -2,6 +2,7 @@
 // from the same values.
 #pragma once
 
+#include <cfp/op/bf16.hpp>
 #include <cfp/runtime/program.hpp>
 
 #include <Random123/boxmuller.hpp>
@@ -59,22 +60,23 @@ template <class T>
 void fill_numbers(T* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
                   std::uint64_t seed) {
   const std::uint64_t id = name_hash(v.label.view());
-  const T base = static_cast<T>(v.fill.constant), deviation = static_cast<T>(v.fill.deviation);
+  using wide = wide_t<T>;
+  const wide base = static_cast<wide>(v.fill.constant), deviation = static_cast<wide>(v.fill.deviation);
   if (v.fill.deviation == 0) {
-    std::fill_n(out, elements(local_shape(held, v.shape, mesh)), base);
+    std::fill_n(out, elements(local_shape(held, v.shape, mesh)), T(base));
     return;
   }
   if (v.fill.periodic) {
     std::vector<T> period(4096);
     for (std::size_t i = 0; i < period.size(); ++i)
-      period[i] = base + deviation * static_cast<T>(r123::boxmuller(random_words(seed, id, i).v[0], random_words(seed, id, i).v[1]).x);
+      period[i] = T(base + deviation * static_cast<wide>(r123::boxmuller(random_words(seed, id, i).v[0], random_words(seed, id, i).v[1]).x));
     each_element(v.shape, held, mesh, device,
                  [&](long i, long global) { out[i] = period[static_cast<std::size_t>(global) & 4095]; });
     return;
   }
   each_element(v.shape, held, mesh, device, [&](long i, long global) {
     const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
-    out[i] = base + deviation * static_cast<T>(r123::boxmuller(w.v[0], w.v[1]).x);
+    out[i] = T(base + deviation * static_cast<wide>(r123::boxmuller(w.v[0], w.v[1]).x));
   });
 }
 

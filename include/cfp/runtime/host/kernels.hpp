@@ -55,19 +55,20 @@ void run_unstack(const call& c, bool stack) {
 /// AdamW over all elements of a shard, in place.
 template <class T>
 void run_adamw(const call& c) {
+  using wide = wide_t<T>;
   long n = 1;
   for (int f = 0; f < c.factors; ++f) n *= c.size[f];
-  T* w = static_cast<T*>(c.result[0].data);
-  const T* g = static_cast<const T*>(c.operand[1].data);
-  T* m = static_cast<T*>(c.result[1].data);
-  T* v = static_cast<T*>(c.result[2].data);
+  wide* w = static_cast<wide*>(c.result[0].data);
+  const numbers<T> g(c.operand[1]);
+  wide* m = static_cast<wide*>(c.result[1].data);
+  wide* v = static_cast<wide*>(c.result[2].data);
   const auto& given = c.op->scalars;
-  const auto s = [&](int i) { return static_cast<T>(given[i]); };
-  const T beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
-  const T rate = static_cast<T>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
-  const T clip = c.op->operands.size() > 4 ? *static_cast<const T*>(c.operand[4].data) : T(1);
-  const T correct1 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
-  const T correct2 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
+  const auto s = [&](int i) { return static_cast<wide>(given[i]); };
+  const wide beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
+  const wide rate = static_cast<wide>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
+  const wide clip = c.op->operands.size() > 4 ? *static_cast<const wide*>(c.operand[4].data) : wide(1);
+  const wide correct1 = static_cast<wide>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
+  const wide correct2 = static_cast<wide>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
   for (long i = 0; i < n; ++i)
     w[i] = adamw_t::apply(w[i], g[i] * clip, m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
 }
@@ -77,11 +78,9 @@ template <class T>
 void run_accumulate(const call& c) {
   long n = 1;
   for (int f = 0; f < c.factors; ++f) n *= c.size[f];
-  T* sum = static_cast<T*>(c.result[0].data);
-  const T* g = static_cast<const T*>(c.operand[1].data);
-  if (c.pass == 0) std::copy_n(g, n, sum);
-  else
-    for (long i = 0; i < n; ++i) sum[i] += g[i];
+  wide_t<T>* sum = static_cast<wide_t<T>*>(c.result[0].data);
+  const numbers<T> g(c.operand[1]);
+  for (long i = 0; i < n; ++i) sum[i] = c.pass == 0 ? g[i] : sum[i] + g[i];
 }
 
 /// Queues of experts, group by group: see queue_places. A dimension may be cut into several factors; shards are contiguous.
@@ -93,16 +92,17 @@ void run_queue_places(const call& c) {
   const auto [groups, tokens, experts] = size;
   const long choices = static_cast<long>(c.op->scalars[0]);
   thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), groups, [&, tokens = tokens, experts = experts](long g) {
-    const T* gate = static_cast<const T*>(c.operand[0].data) + g * tokens * experts;
-    T* place = static_cast<T*>(c.result[0].data) + g * tokens * experts;
-    std::fill_n(place, tokens * experts, T(0));
+    using wide = wide_t<T>;
+    const numbers<T> gate = numbers<T>(c.operand[0]) + g * tokens * experts;
+    wide* place = static_cast<wide*>(c.result[0].data) + g * tokens * experts;
+    std::fill_n(place, tokens * experts, wide(0));
     std::vector<long> waiting(static_cast<std::size_t>(experts), 0);
     for (long k = 0; k < choices; ++k)
       for (long s = 0; s < tokens; ++s) {
         long best = -1;  // of those not chosen yet
         for (long e = 0; e < experts; ++e)
-          if (place[s * experts + e] == T(0) && (best < 0 || gate[s * experts + e] > gate[s * experts + best])) best = e;
-        const T p = static_cast<T>(++waiting[static_cast<std::size_t>(best)]);
+          if (place[s * experts + e] == wide(0) && (best < 0 || gate[s * experts + e] > gate[s * experts + best])) best = e;
+        const wide p = static_cast<wide>(++waiting[static_cast<std::size_t>(best)]);
         place[s * experts + best] = k == 0 ? p : -p;
       }
   });
@@ -113,10 +113,9 @@ template <class T>
 void run_dropout(const call& c) {
   const pattern& dims = c.r().operands[0];
   const int rank = dims.factors.size();
-  const T* in = static_cast<const T*>(c.operand[0].data);
-  T* out = static_cast<T*>(c.result[0].data);
+  const numbers<T> in(c.operand[0]), out(c.result[0]);
   const std::uint32_t least = dropout_t::least(c.op->scalars[0]);
-  const T scale = static_cast<T>(1 / (1 - c.op->scalars[0]));
+  const wide_t<T> scale = static_cast<wide_t<T>>(1 / (1 - c.op->scalars[0]));
   const auto pass = static_cast<std::uint64_t>(c.step * c.passes + c.pass);
   long rows = 1;
   for (int d = 0; d + 1 < rank; ++d) rows *= c.size[dims.factors[d]];
@@ -131,12 +130,11 @@ void run_dropout(const call& c) {
       }
       step *= c.op->sizes[f];
     }
-    const T* x = in + row * n;
-    T* y = out + row * n;
+    const numbers<T> x = in + row * n, y = out + row * n;
     for (long k = 0; k < n;) {
       const long at = (first + k) % 4;
       const auto words = dropout_t::words(c.seed, c.forward, pass, static_cast<std::uint64_t>((first + k) / 4));
-      for (long j = at; j < 4 && k < n; ++j, ++k) y[k] = words.v[static_cast<std::size_t>(j)] >= least ? x[k] * scale : T(0);
+      for (long j = at; j < 4 && k < n; ++j, ++k) y.set(k, words.v[static_cast<std::size_t>(j)] >= least ? x[k] * scale : wide_t<T>(0));
     }
   });
 }
@@ -160,7 +158,7 @@ class kernels {
   function find(const op_info& op) const {
     switch (op.body) {
       case op_body::product: return &run_product<T>;
-      case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };
+      case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };  // taken from products: never wide
       case op_body::stack: return [](const call& c) { run_unstack<T>(c, true); };
       case op_body::update: return &run_adamw<T>;
       case op_body::accumulate: return &run_accumulate<T>;
@@ -210,10 +208,11 @@ kernels<T>::kernels() {
 }
 
 // With CFP_KERNELS_ELSEWHERE defined, one file without it must hold
-// `template class cfp::host::kernels<float>;` and the same for double.
+// `template class cfp::host::kernels<float>;`, and the same for double and bfloat16 if they are used.
 #if defined(CFP_KERNELS_ELSEWHERE)
 extern template class kernels<float>;
 extern template class kernels<double>;
+extern template class kernels<bf16>;
 #endif
 
 }  // namespace cfp::host

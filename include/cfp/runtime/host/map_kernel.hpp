@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cfp/op/op.hpp>
-#include <cfp/runtime/call.hpp>
+#include <cfp/runtime/host/numbers.hpp>
 
 #include <thrust/execution_policy.h>
-#include <thrust/fill.h>
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
 
@@ -101,11 +100,12 @@ struct row_steps {
 template <class Op, class T, int N, int Scalars, int Coordinates>
 struct map_kernel {
   static constexpr int tensors = N + 1;  // the last is the result
+  using wide = wide_t<T>;
   const call& c;
-  const T* operand[N] = {};
+  numbers<T> operand[N] = {};
   const std::int32_t* indices = nullptr;
-  T* result = nullptr;
-  T scalar[Scalars + 1] = {};
+  numbers<T> result{};
+  wide scalar[Scalars + 1] = {};
   loop_nest<tensors> outer{}, inner{};
 
   explicit map_kernel(const call& from) : c(from) {
@@ -113,11 +113,11 @@ struct map_kernel {
     for (int i = 0; i < N; ++i) {
       all[i] = &c.operand[i];
       if (i == Op::index_operand) indices = static_cast<const std::int32_t*>(c.operand[i].data);
-      else operand[i] = static_cast<const T*>(c.operand[i].data);
+      else operand[i] = numbers<T>(c.operand[i]);
     }
     all[N] = &c.result[0];
-    result = static_cast<T*>(c.result[0].data);
-    for (int s = 0; s < Scalars; ++s) scalar[s] = static_cast<T>(c.op->scalars[s]);
+    result = numbers<T>(c.result[0]);
+    for (int s = 0; s < Scalars; ++s) scalar[s] = static_cast<wide>(c.op->scalars[s]);
     const rule& r = c.r();
     for (signed char f : r.results[0].factors) outer.add(c, f, all);
     for (int f = 0; f < r.factors.size(); ++f) {  // reduced factors, in the order the operands hold them
@@ -154,7 +154,7 @@ struct map_kernel {
 
   // The functor on element k of the row that starts at offsets `at`. `row` is the factor the row runs along.
   template <walk W, std::size_t... I, std::size_t... S, std::size_t... C>
-  T apply(const long* at, const long* strides, long k, [[maybe_unused]] const long* index, [[maybe_unused]] int row, std::index_sequence<I...>,
+  wide apply(const long* at, const long* strides, long k, [[maybe_unused]] const long* index, [[maybe_unused]] int row, std::index_sequence<I...>,
           std::index_sequence<S...>, std::index_sequence<C...>) const {
     return Op::apply(element<W, I>(at, strides, k)..., scalar[S]..., coordinate(static_cast<int>(C), index, row, k)...);
   }
@@ -163,7 +163,7 @@ struct map_kernel {
     return f == row ? c.start[f] + k : index[f];
   }
   template <walk W>
-  T apply(const long* at, const long* strides, long k, const long* index, int row) const {
+  wide apply(const long* at, const long* strides, long k, const long* index, int row) const {
     return apply<W>(at, strides, k, index, row, std::make_index_sequence<N>{}, std::make_index_sequence<Scalars>{},
                     std::make_index_sequence<Coordinates>{});
   }
@@ -171,18 +171,18 @@ struct map_kernel {
   // result[k] = or accumulates f(k), along a row of the result.
   template <walk W, reduction R, bool Accumulate>
   void along_result(const long* at, const long* strides, long n, const long* index, int row) const {
-    T* out = result + at[N];
+    const numbers<T> out = result + at[N];
     const long so = W == walk::strided ? strides[N] : 1;
     for (long k = 0; k < n; ++k) {
-      const T x = apply<W>(at, strides, k, index, row);
-      if constexpr (Accumulate) out[k * so] = combine<R>(out[k * so], x);
-      else out[k * so] = x;
+      const wide x = apply<W>(at, strides, k, index, row);
+      if constexpr (Accumulate) out.set(k * so, combine<R>(out[k * so], x));
+      else out.set(k * so, x);
     }
   }
   // One element of the result = reduction of f along a row.
   template <walk W, reduction R>
-  T along_reduced(const long* at, const long* strides, long n, const long* index, int row) const {
-    T sum = identity_of<T>(R);
+  wide along_reduced(const long* at, const long* strides, long n, const long* index, int row) const {
+    wide sum = identity_of<wide>(R);
     for (long k = 0; k < n; ++k) sum = combine<R>(sum, apply<W>(at, strides, k, index, row));
     return sum;
   }
@@ -235,19 +235,19 @@ struct map_kernel {
         rows_of(outer.count(), [&, this](long n) {
           long base[tensors] = {}, index[max_factors] = {};
           outer.locate(n, c, base, index);
-          T sum = identity_of<T>(R);
+          wide sum = identity_of<wide>(R);
           for (long m = 0, all = rest.count(); m < all; ++m) {
             long at[tensors];
             for (int t = 0; t < tensors; ++t) at[t] = base[t];
             rest.locate(m, c, at, index);
             sum = combine<R>(sum, along_reduced<W, R>(at, strides, row_size(inner), index, row_factor(inner)));
           }
-          result[base[N]] = sum;
+          result.set(base[N], sum);
         });
       });
     } else {  // columns are reduced: accumulate whole rows of the result
       const loop_nest<tensors> rest = without_last(outer);
-      thrust::fill_n(thrust::cpp::par, result, outer.count(), identity_of<T>(R));
+      for (long i = 0, all = outer.count(); i < all; ++i) result.set(i, identity_of<wide>(R));
       with_walk(outer, true, [&]<walk W>(const long* strides) {
         rows_of(rest.count(), [&, this](long n) {
           long base[tensors] = {}, index[max_factors] = {};
@@ -285,7 +285,7 @@ struct map_kernel {
     }
     long size = 1;
     for (signed char f : r.results[0].factors) size *= c.size[f];
-    thrust::fill_n(thrust::cpp::par, result, size, T(0));
+    for (long i = 0; i < size; ++i) result.set(i, wide(0));
     const long n = row < 0 ? 1 : c.size[row];
     for (long m = 0, count = loops.count(); m < count; ++m) {
       long at[tensors] = {}, index[max_factors] = {};
@@ -299,13 +299,14 @@ struct map_kernel {
   }
   template <bool Unit>
   void selected_row(const long* at, const long* strides, long n) const {
-    T* out = result + at[N];
-    for (long k = 0; k < n; ++k)
-      out[Unit ? k : k * strides[N]] += selected<Unit>(at, strides, k, std::make_index_sequence<N - 1>{},
-                                                       std::make_index_sequence<Scalars>{});
+    const numbers<T> out = result + at[N];
+    for (long k = 0; k < n; ++k) {
+      const long where = Unit ? k : k * strides[N];
+      out.set(where, out[where] + selected<Unit>(at, strides, k, std::make_index_sequence<N - 1>{}, std::make_index_sequence<Scalars>{}));
+    }
   }
   template <bool Unit, std::size_t... I, std::size_t... S>
-  T selected(const long* at, const long* strides, long k, std::index_sequence<I...>, std::index_sequence<S...>) const {
+  wide selected(const long* at, const long* strides, long k, std::index_sequence<I...>, std::index_sequence<S...>) const {
     // The index operand is not passed on; the operands after it move up by one.
     return Op::apply(operand[I + (static_cast<int>(I) >= Op::index_operand)]
                             [at[I + (static_cast<int>(I) >= Op::index_operand)] +

@@ -1,11 +1,12 @@
 // Contractions of two operands, left to BLAS: factors are sorted into rows, columns, sums and batches.
 #pragma once
 
-#include <cfp/runtime/call.hpp>
+#include <cfp/runtime/host/numbers.hpp>
 
 #include <cblas.h>
 
 #include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1::host {
 
@@ -115,6 +116,27 @@ void run_product(const call& c) {
     else
       detail::gemm(!a_plain, !b_plain, m.size, n.size, k.size, a0 + at[0], lda, b0 + at[1], ldb, beta, c0 + at[2], ldc);
   }
+}
+
+/// The same on numbers stored as bfloat16: multiplied and added up in float.
+template <>
+inline void run_product<bf16>(const call& c) {
+  thread_local std::vector<float> memory[3];
+  call in_float = c;
+  call_tensor* const given[3] = {&in_float.operand[0], &in_float.operand[1], &in_float.result[0]};
+  const pattern* const patterns[3] = {&c.r().operands[0], &c.r().operands[1], &c.r().results[0]};
+  long count[3] = {1, 1, 1};
+  for (int t = 0; t < 3; ++t) {
+    for (signed char f : patterns[t]->factors) count[t] *= c.size[f];
+    if (given[t]->wide) continue;
+    memory[t].resize(static_cast<std::size_t>(count[t]));
+    if (t < 2)
+      for (long i = 0; i < count[t]; ++i) memory[t][static_cast<std::size_t>(i)] = numbers<bf16>(*given[t])[i];
+    given[t]->data = memory[t].data();
+  }
+  run_product<float>(in_float);
+  if (!c.result[0].wide)
+    for (long i = 0; i < count[2]; ++i) numbers<bf16>(c.result[0]).set(i, memory[2][static_cast<std::size_t>(i)]);
 }
 
 }  // namespace cfp::host

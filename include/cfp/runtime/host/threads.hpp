@@ -3,6 +3,7 @@
 
 #include <cfp/core/collective.hpp>
 #include <cfp/core/placement.hpp>
+#include <cfp/op/bf16.hpp>
 #include <cfp/runtime/host/thread_world.hpp>
 
 #include <algorithm>
@@ -30,7 +31,8 @@ constexpr T combine(T a, T b) {
 
 /// folded[i] = the members' elements first + i, combined in the order of the members.
 template <reduction Op, class T>
-inline void fold(const thread_group& g, std::size_t first, std::size_t length, T* folded) {
+inline void fold(const thread_group& g, std::size_t first, std::size_t length, wide_t<T>* folded) {
+  using wide = wide_t<T>;
   const auto in = [&](std::size_t member) { return static_cast<const T*>(g.slots[member].in) + first; };
   const T* const a = in(0);
   if (g.slots.size() == 1) {
@@ -38,10 +40,10 @@ inline void fold(const thread_group& g, std::size_t first, std::size_t length, T
     return;
   }
   const T* const b = in(1);
-  for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op>(a[i], b[i]);
+  for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op, wide>(a[i], b[i]);
   for (std::size_t member = 2; member < g.slots.size(); ++member) {
     const T* const c = in(member);
-    for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op>(folded[i], c[i]);
+    for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op, wide>(folded[i], c[i]);
   }
 }
 
@@ -51,15 +53,24 @@ inline void fold(const thread_group& g, std::size_t first, std::size_t length, T
 template <reduction Op, class T, class Store>
 void fold_blocks(const thread_group& g, std::size_t first, std::size_t length, Store store) {
   constexpr std::size_t block = 2048 / sizeof(T);
-  alignas(cache_line) T folded[block];
+  alignas(cache_line) wide_t<T> folded[block];
+  const auto hand_over = [&](std::size_t at, std::size_t n) {
+    if constexpr (std::is_same_v<T, wide_t<T>>) {
+      store(folded, at, n);
+    } else {
+      alignas(cache_line) T narrow[block];
+      for (std::size_t i = 0; i < n; ++i) narrow[i] = T(folded[i]);
+      store(narrow, at, n);
+    }
+  };
   std::size_t done = 0;
   for (; done + block <= length; done += block) {  // a constant length: vectorised at -O2 too
-    fold<Op>(g, first + done, block, folded);
-    store(folded, done, block);
+    fold<Op, T>(g, first + done, block, folded);
+    hand_over(done, block);
   }
   if (done == length) return;
-  fold<Op>(g, first + done, length - done, folded);
-  store(folded, done, length - done);
+  fold<Op, T>(g, first + done, length - done, folded);
+  hand_over(done, length - done);
 }
 
 template <class T, class Store>
@@ -78,7 +89,7 @@ void fold_blocks(reduction combine, const thread_group& g, std::size_t first, st
 template <class T>
 concept movable_element = std::is_trivially_copyable_v<T>;
 template <class T>
-concept reducible_element = std::is_arithmetic_v<T>;
+concept reducible_element = std::is_arithmetic_v<T> || std::is_same_v<T, bf16>;
 
 /// One rank's end of a group: a handle, cheap to copy, valid as long as its world. `count` is in elements.
 /// The members must make the same calls in the same order, each from its own thread, on buffers of their own;
@@ -197,7 +208,7 @@ class thread_communicator {
   void meet(collective_kind kind, std::size_t count, options o, const void* in, void* out,
             Copy copies) const {
     constexpr char integer = std::is_signed_v<T> ? 'i' : 'u';
-    constexpr char type = std::is_floating_point_v<T> ? 'f' : std::is_integral_v<T> ? integer : 'b';
+    constexpr char type = std::is_floating_point_v<wide_t<T>> ? 'f' : std::is_integral_v<T> ? integer : 'b';
     constexpr std::uint32_t bits = sizeof(T) * CHAR_BIT;
     world_->enter(*group_, rank_, {static_cast<int>(kind), count, bits, type, o.combine, o.root}, in, out);
     copies();

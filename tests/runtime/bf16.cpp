@@ -1,0 +1,83 @@
+// Numbers stored as bfloat16: rounding, and trainings that use it under random plans.
+#include "../catch.hpp"
+
+#include "small.hpp"
+
+using namespace cfp;
+using namespace small_tests;
+
+TEST_CASE("bfloat16 rounds to nearest, ties to even") {
+  static_assert(sizeof(bf16) == 2 && std::is_trivially_copyable_v<bf16>);
+  int wrong = 0;
+  for (std::uint32_t u = 0; u < 0x10000; ++u) {
+    bf16 x;
+    x.bits = static_cast<std::uint16_t>(u);
+    const float f = x;
+    if (std::isnan(f)) wrong += !std::isnan(static_cast<float>(bf16(f)));
+    else wrong += bf16(f).bits != x.bits;
+    if (std::isnan(f) || std::isinf(f) || (u & 0x7fff) == 0x7f7f) continue;
+    bf16 next;
+    next.bits = static_cast<std::uint16_t>(u + 1);  // away from zero
+    const float middle = f + (static_cast<float>(next) - f) / 2;
+    wrong += bf16(middle).bits != (u % 2 == 0 ? x.bits : next.bits);
+    wrong += bf16(std::nextafter(middle, f)).bits != x.bits;
+    wrong += bf16(std::nextafter(middle, static_cast<float>(next))).bits != next.bits;
+  }
+  CHECK(wrong == 0);
+  CHECK(std::isinf(static_cast<float>(bf16(3.4e38f))));
+  CHECK(static_cast<float>(bf16(1.0f)) == 1.0f);
+}
+
+namespace {
+
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t s = 0; s < a.size(); ++s) most = std::max(most, std::abs(a[s] - b[s]) / std::abs(a[s]));
+  return most;
+}
+
+void check_model(const std::string& label, const graph& g, const driver::inputs& what = {}) {
+  INFO(label);
+  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5, what);
+  const long steps = 8;
+  const auto exact = driver::train(single(g, sizeof(float)), g, host::kernels<float>(), text, steps, 3);
+  const host::kernels<bf16> k;
+  const auto alone = driver::train(single(g, sizeof(bf16)), g, k, text, steps, 3);
+  CHECK(apart(exact.loss, alone.loss) <= 1e-2);
+  CHECK(exact.loss != alone.loss);  // it is another arithmetic
+  CHECK(exact.before == alone.before);  // weights are held in float
+  std::mt19937 random(3);
+  for (const mesh_shape& mesh : {mesh_of({2}), mesh_of({2, 2})}) {
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    for (int n = 0; n < 5; ++n) {
+      INFO("case " << n << " on " << mesh.devices() << " ranks");
+      const plan p = random_plan(g, mesh, d, random, sizeof(bf16));
+      CHECK(apart(alone.loss, driver::train(p.code, g, k, text, steps, 3).loss) <= 1e-2);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("models train in bfloat16 as in float, and under every plan alike, within its rounding") {
+  training how;
+  how.clip = 1;
+  check_model("gpt", differentiate(refine(gpt(tiny_config())), how));
+  const std::string tests = std::string(CFP_SOURCE_DIR) + "/tests/tiny_";
+  llama_config l = read_llama(config_file(tests + "llama.json"));
+  l.sequence = 8;
+  check_model("llama", differentiate(refine(llama(l)), how));
+  how.micro_batches = 2;
+  t5_config t = read_t5(config_file(tests + "t5.json"));
+  t.sequence = 8;
+  t.batch = 2;
+  check_model("t5", differentiate(refine(t5(t)), how),
+              {{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(t, true)}, {"decoder_distances", t5_buckets(t, false)}}});
+}
+
+TEST_CASE("numbers take two bytes, sums and optimizer state four") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const program half = single(g, sizeof(bf16)), full = single(g, sizeof(float));
+  CHECK(half.persistent_bytes() == full.persistent_bytes());
+  CHECK(10 * half.arena_bytes < 6 * full.arena_bytes);
+}
