@@ -185,21 +185,20 @@ struct observed {
 };
 
 /// Runs all plans in turn, step by step, `steps` of each after a warm-up.
-inline std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp::graph& g,
-                                  const cfp::mesh_shape& mesh, const cfp::host::kernels<float>& k,
-                                  const byte_text& text, int steps, std::uint64_t seed,
-                                  const std::function<void(int, int)>& tell) {
+template <class T>
+std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp::graph& g, const cfp::mesh_shape& mesh, const cfp::host::kernels<T>& k,
+                           const byte_text& text, int steps, std::uint64_t seed, const std::function<void(int, int)>& tell) {
   std::vector<observed> out(plans.size());
   std::vector<double> of_rank(static_cast<std::size_t>(mesh.devices()));
   std::vector<std::vector<long>> peaks(plans.size(), std::vector<long>(of_rank.size()));
   cfp::rank_pool pool(sizes(mesh));
   pool.run([&](cfp::rank_context& rank) {
-    std::vector<std::unique_ptr<cfp::host::executor<float>>> runs;
+    std::vector<std::unique_ptr<cfp::host::executor<T>>> runs;
     const auto me = static_cast<std::size_t>(rank.rank);
     for (std::size_t p = 0; p < plans.size(); ++p) {
       const long base = bytes_now;
       bytes_peak = base;
-      runs.push_back(std::make_unique<cfp::host::executor<float>>(plans[p]->code, g, k, rank, seed));
+      runs.push_back(std::make_unique<cfp::host::executor<T>>(plans[p]->code, g, k, rank, seed));
       runs.back()->run(1, [&](int pass) { give(*runs.back(), g, text.at(pass)); });
       peaks[p][me] = bytes_peak - base;
     }

@@ -341,7 +341,7 @@ TEST_CASE("inside a block no split of a carried dimension communicates, forward"
         if (c < 0 || !space.classes()[c].parallel) continue;
         sharding plan = sharding::replicated(g);
         space.assign(st, plan.assigned);
-        CHECK(count_collectives(lower(g, mesh, plan, p.forward, 4), g, 4).total_bytes() == 0);
+        CHECK(count_collectives(lower(g, mesh, plan, p.forward, 4), g).total_bytes() == 0);
         ++checked;
       }
     }

@@ -53,7 +53,7 @@ written write(const graph& g, const mesh_shape& mesh, unsigned seed) {
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
   const plan p = realise("random", g, mesh, d, choices);
-  return {plan_header("tested_plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g, 4)};
+  return {plan_header("tested_plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g)};
 }
 
 mesh_shape mesh_of(std::initializer_list<int> sizes) {

@@ -16,7 +16,7 @@ struct found {
   decision_graph d;
   plan p;
 
-  collective_count sent() const { return count_collectives(p.code, g, sizeof(float)); }
+  collective_count sent() const { return count_collectives(p.code, g); }
   // "c_attn data=batch"
   std::string strategy(const std::string& part) const {
     for (std::size_t n = 0; n < d.nodes.size(); ++n)

@@ -237,7 +237,7 @@ void check_trainings(const std::vector<int>& sizes, unsigned seed) {
     CHECK(memory.chained == 0);
     CHECK(p.arena_bytes >= memory.live);
     const outcome together = train(pool, p, g, k);
-    collective_count said = count_collectives(p, g, sizeof(double));
+    collective_count said = count_collectives(p, g);
     for (std::size_t c = 0; c < 5; ++c) said.calls[c] *= steps, said.bytes[c] *= steps;
     for (std::size_t rank = 0; rank < together.loss.size(); ++rank) {
       CHECK(apart(alone.loss[0], together.loss[rank]) <= 1e-9);
@@ -309,6 +309,7 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
   const int given = l.keep(0, l.allocate(0, c.from, true));
   const int got = l.convert_to(0, given, c.to);
   program p = l.out;
+  p.real_bytes = sizeof(double);
   plan_memory(p);
 
   const long n = elements(c.shape);
@@ -344,7 +345,7 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
       }
   });
 
-  const collective_count said = count_collectives(p, g, sizeof(double));
+  const collective_count said = count_collectives(p, g);
   bytes_over = said.total_bytes() - convert(c.from, c.to, c.shape, sizeof(double), c.mesh).bytes;
   for (const collective_count& s : sent)
     if (!(s == said)) return "the communicators counted something else";

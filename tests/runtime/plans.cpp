@@ -57,7 +57,7 @@ void check(const graph& g, const decision_graph& d, const mesh_shape& mesh, cons
   INFO("worst tensor " << apart.worst);
   CHECK(apart.parameters <= 1e-3);
   const auto seen = driver::race({&p}, g, mesh, k, text, 1, 3, {});
-  CHECK(seen[0].sent == count_collectives(p.code, g, sizeof(float)));
+  CHECK(seen[0].sent == count_collectives(p.code, g));
   CHECK(seen[0].peak_bytes == 0);  // nothing counts allocations in this program
 }
 

@@ -177,7 +177,7 @@ TEST_CASE("micro-batches, clipping and dropout train on every mesh as on one ran
       CHECK(apart.parameters <= 1e-7);
       if (n % 4 != 0) continue;
       const plan in_float = realise("float", g, mesh, d, p.choices);
-      CHECK(driver::race({&in_float}, g, mesh, host::kernels<float>(), text, 1, 3, {})[0].sent == count_collectives(in_float.code, g, sizeof(float)));
+      CHECK(driver::race({&in_float}, g, mesh, host::kernels<float>(), text, 1, 3, {})[0].sent == count_collectives(in_float.code, g));
     }
   }
 }
@@ -205,7 +205,7 @@ TEST_CASE("a step in pieces needs less memory, reduces gradients once, and gathe
     const cost_graph costs = roofline(g, mesh, d, {}).build();
     const solution best = solve(fixed(costs, follow(named_plan{"data", {wish}}, d, mesh)));
     REQUIRE(best.feasible);
-    return count_collectives(realise("data", g, mesh, d, best.choices).code, g, 4).bytes[static_cast<std::size_t>(kind)];
+    return count_collectives(realise("data", g, mesh, d, best.choices).code, g).bytes[static_cast<std::size_t>(kind)];
   };
   using kind = collective_kind;
   for (const auto& [g, passes] : {std::pair<const graph&, int>{whole, 1}, {two, 2}}) {

@@ -53,7 +53,7 @@ constexpr collective_count collectives(bool rows_first) {
       if (weight == "up.weight") plan.assigned[static_cast<std::size_t>(i)].factor[0] = rows_first ? 0 : 1;
       if (weight == "down.weight") plan.assigned[static_cast<std::size_t>(i)].factor[0] = rows_first ? 1 : 0;
     }
-  return count_collectives(lower(t.g, mesh, plan, all_operations(t.g), 4), t.g, 4);
+  return count_collectives(lower(t.g, mesh, plan, all_operations(t.g), 4), t.g);
 }
 
 constexpr collective_count column_row = collectives(false);

@@ -99,7 +99,7 @@ struct differentiator {
     o.when = phase::backward;
     o.origin = forward;
     const int result = gradient_value(from.operands[target], ".grad");
-    g[result].type = held_as(o, 0);
+    g[result].type = stored_as(o, 0);
     o.results.push(result);
     g.add(o);
     contribute(from.operands[target], result);
@@ -194,7 +194,7 @@ struct differentiator {
           g[out].dims.push(factor_name(g, o, f));
         }
       }
-      g[out].type = held_as(o, 0);
+      g[out].type = stored_as(o, 0);
       o.results.push(out);
       steps.push(out);
       g.add(o);

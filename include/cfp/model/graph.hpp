@@ -110,7 +110,7 @@ constexpr int overwritten(const operation& o, int k) {
 }
 
 /// How result k of an operation is held: single numbers, row statistics and what a map sums up are wide.
-constexpr element held_as(const operation& o, int k) {
+constexpr element stored_as(const operation& o, int k) {
   if (overwritten(o, k) >= 0 || o.op->statistic || o.r.results[k].factors.empty()) return element::wide;
   if (o.op->body == op_body::map)
     for (int f = 0; f < o.r.factors.size(); ++f)

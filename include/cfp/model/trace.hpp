@@ -232,7 +232,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
       v.dims.push(label);
       v.group.push(p.group[i]);
     }
-    v.type = held_as(o, k);
+    v.type = stored_as(o, k);
     if (!holdable(v.shape)) return fail("a result has more elements than memory can hold", v.label, v.dims[0], v.shape[0], most_elements);
     o.results.push(recorded.add(v));
   }

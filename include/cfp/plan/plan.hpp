@@ -49,7 +49,7 @@ inline std::vector<collective_count> sent_for(const plan& p, const graph& g, con
     for (int o : d.nodes[n].operations) owner[static_cast<std::size_t>(o)] = n;
   std::vector<collective_count> out(d.nodes.size());
   for (std::size_t i = 0; i < p.code.code.size(); ++i)
-    count_collective(p.code, g, sizeof(float), i, out[owner[static_cast<std::size_t>(p.code.code[i].op)]]);
+    count_collective(p.code, g, i, out[owner[static_cast<std::size_t>(p.code.code[i].op)]]);
   return out;
 }
 
@@ -95,7 +95,7 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
     all.push_back({{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
                    {"axis", mesh.axes[i.step.axis].label.view()},
                    {"tensor", g[from.value].label.view()},
-                   {"bytes_sent", bytes_sent(i.step, from.held, elements(g[from.value].shape) * 4, mesh)}});
+                   {"bytes_sent", bytes_sent(i.step, from.held, elements(g[from.value].shape) * g[from.value].width(p.code.real_bytes), mesh)}});
   }
   return j;
 }

@@ -48,12 +48,14 @@ inline program_memory memory_of(const program& p, const graph& g) {
 /// Builds cost graphs; what derives from it says what programs and conversions take.
 class cost_builder {
  public:
-  cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d) : g_(g), mesh_(mesh), d_(d) {}
+  /// `real_bytes`: of a number that is not wide.
+  cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, long real_bytes) : g_(g), mesh_(mesh), d_(d), real_bytes_(real_bytes) {}
   virtual ~cost_builder() = default;
+  long real_bytes() const { return real_bytes_; }
 
   /// Milliseconds of a conversion.
   double conversion_time(int v, const partition& from, const partition& to) {
-    const conversion c = convert(from, to, g_[v].shape, sizeof(float), mesh_);
+    const conversion c = convert(from, to, g_[v].shape, g_[v].width(real_bytes_), mesh_);
     if (!c.possible) return std::numeric_limits<double>::infinity();
     double ms = 0;
     partition p = from;
@@ -119,7 +121,7 @@ class cost_builder {
     sharding plan = sharding::replicated(g_);
     for (std::size_t i = 0; i < n.operations.size(); ++i)
       plan.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
-    program p = lower(g_, mesh_, plan, n.operations, sizeof(float));
+    program p = lower(g_, mesh_, plan, n.operations, real_bytes_);
     plan_memory(p);
     into.time.push_back(program_time(n, c, plan, p));
     const program_memory memory = memory_of(p, g_);
@@ -171,7 +173,7 @@ class cost_builder {
           } else if (a.kind == decision::forms_of_tensor) {  // a form, or a local piece of one
             at->second = never;
             for (const partition& p : a.forms[i]) {
-              const conversion c = convert(p, to[y], g_[e.value].shape, sizeof(float), mesh_);
+              const conversion c = convert(p, to[y], g_[e.value].shape, g_[e.value].width(real_bytes_), mesh_);
               if (c.possible && c.collectives() == 0) at->second = std::min(at->second, conversion_time(e.value, p, to[y]));
             }
           } else {
@@ -186,6 +188,7 @@ class cost_builder {
   const graph& g_;
   const mesh_shape& mesh_;
   const decision_graph& d_;
+  const long real_bytes_;
   std::map<std::string, priced> unique_;
 };
 

@@ -11,9 +11,12 @@ class profiler : public cost_builder {
  public:
   using progress = std::function<void(int done, int all, const std::string& what)>;
 
-  profiler(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<float>& k,
-           rank_pool& pool, profile_table& table)
-      : cost_builder(g, mesh, d), random_(with_random_inputs(g)), kernels_(k), pool_(pool), table_(table) {}
+  /// Numbers are stored as T. Kernels, pool and table must outlive this.
+  template <class T>
+  profiler(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, rank_pool& pool, profile_table& table)
+      : cost_builder(g, mesh, d, sizeof(T)), random_(with_random_inputs(g)),
+        measure_([this, &k, &pool](const program& p, const measure_options& options) { return cfp::measure(pool, p, random_, k, options); }), table_(table) {}
+  profiler(const profiler&) = delete;
 
   int measured = 0;        ///< programs run, not found in the table
   int wanted = 0;          ///< distinct table entries used
@@ -42,10 +45,10 @@ class profiler : public cost_builder {
   /// Time of operations run together under a sharding, tensors from outside given as needed.
   /// Time known from earlier is taken, unless `again`: then it is measured once more, and the better figure kept.
   measurement whole(const std::vector<int>& operations, const sharding& plan, const std::string& label, bool again = false) {
-    program p = lower(g_, mesh_, plan, operations, sizeof(float), true);
+    program p = lower(g_, mesh_, plan, operations, real_bytes_, true);
     plan_memory(p);
     const std::string k = key("whole " + label, operations, plan, true);
-    const auto run = [this, p] { return measure(pool_, p, random_, kernels_, {5, 15, 0.5, 0.01}); };
+    const auto run = [this, p] { return measure_(p, {5, 15, 0.5, 0.01}); };
     if (const auto at = table_.entries.find(k); again && at != table_.entries.end()) at->second = undisturbed(at->second, run());
     return look_up(k, run);
   }
@@ -83,7 +86,7 @@ class profiler : public cost_builder {
 
   double program_time(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
     const std::string k = key(n.label + " [" + n.names[c] + "]", n.operations, plan, false);
-    return look_up(k, [this, p] { return measure(pool_, p, random_, kernels_); }).median;
+    return look_up(k, [this, p] { return measure_(p, {}); }).median;
   }
 
   double step_time(int v, const partition& from, const conversion_step& s) override {
@@ -99,18 +102,20 @@ class profiler : public cost_builder {
     else if (s.kind == step::all_gather || s.kind == step::pad) k += around(b, s.dim);
     else if (s.kind == step::all_to_all) k += around(a, s.to) + " to " + around(b, s.dim);
     else k += around(a, s.dim);
+    if (const long width = g_[v].width(real_bytes_); width != 4) k += " of " + std::to_string(width) + " bytes";
     return look_up(k, [this, v, from, s] { return measure_step(v, from, s); }).median;
   }
 
   measurement measure_step(int v, const partition& from, const conversion_step& s) {
     program p;
     p.mesh = mesh_;
+    p.real_bytes = real_bytes_;
     const auto allocate = [&](const partition& held, long bytes, bool persistent) {
       buffer b;
       b.value = v;
       b.held = held;
       b.local = local_shape(held, g_[v].shape, mesh_);
-      b.bytes = bytes > 0 ? bytes : elements(b.local) * static_cast<long>(sizeof(float));
+      b.bytes = bytes > 0 ? bytes : elements(b.local) * g_[v].width(real_bytes_);
       b.root = static_cast<int>(p.buffers.size());
       b.persistent = persistent;
       p.buffers.push_back(b);
@@ -130,12 +135,11 @@ class profiler : public cost_builder {
       for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));
     p.code.push_back(i);
     plan_memory(p);
-    return measure(pool_, p, random_, kernels_, {5, 30, 0.02, 0.05});
+    return measure_(p, {5, 30, 0.02, 0.05});
   }
 
   const graph random_;
-  const host::kernels<float>& kernels_;
-  rank_pool& pool_;
+  const std::function<measurement(const program&, const measure_options&)> measure_;
   profile_table& table_;
   std::vector<job> fresh_;  // measured since the last second pass
 };

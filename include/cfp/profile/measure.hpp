@@ -37,13 +37,13 @@ inline graph with_random_inputs(graph g) {
 
 /// Time of one step of a planned program: per repeat the slowest rank, over repeats the median. Of several passes one is
 /// run, and counted as often as there are.
-inline measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<float>& k,
-                           const measure_options& options = {}) {
+template <class T>
+measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<T>& k, const measure_options& options = {}) {
   std::vector<double> times;
   std::vector<double> of_rank(static_cast<std::size_t>(pool.size()));
   pool.run([&](rank_context& rank) {
     using clock = std::chrono::steady_clock;
-    host::executor<float> run(p, g, k, rank, 7);
+    host::executor<T> run(p, g, k, rank, 7);
     const auto begin = clock::now();
     for (int repeat = -1; repeat < options.most; ++repeat) {
       rank.world.barrier();

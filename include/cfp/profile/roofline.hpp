@@ -27,7 +27,7 @@ inline double time_of(const instruction& i, const program& p, const graph& g, co
     double seconds = m.launch + (bytes(i.in[0]) + bytes(i.out[0])) / m.bandwidth;
     if (i.step.communicates()) {
       const auto& link = m.links[static_cast<std::size_t>(i.step.axis)];
-      const double whole = static_cast<double>(elements(g[p[i.in[0]].value].shape)) * sizeof(float);
+      const double whole = static_cast<double>(elements(g[p[i.in[0]].value].shape) * g[p[i.in[0]].value].width(p.real_bytes));
       seconds += link.latency + static_cast<double>(bytes_sent(i.step, p[i.in[0]].held, static_cast<long>(whole), p.mesh)) / link.bandwidth;
     }
     return 1000 * seconds;
@@ -51,7 +51,8 @@ inline double time_of(const instruction& i, const program& p, const graph& g, co
 /// Prices decisions by a description.
 class roofline : public cost_builder {
  public:
-  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const described_machine& m) : cost_builder(g, mesh, d), machine_(m) {}
+  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const described_machine& m, long real_bytes = sizeof(float))
+      : cost_builder(g, mesh, d, real_bytes), machine_(m) {}
 
   cost_graph build() { return collect({}); }
 
@@ -64,6 +65,7 @@ class roofline : public cost_builder {
   double step_time(int v, const partition& from, const conversion_step& s) override {
     program p;
     p.mesh = mesh_;
+    p.real_bytes = real_bytes_;
     instruction i;
     i.kind = instruction::reshard;
     i.step = s;
@@ -72,7 +74,7 @@ class roofline : public cost_builder {
       b.value = v;
       b.held = held;
       b.local = local_shape(held, g_[v].shape, mesh_);
-      b.bytes = elements(b.local) * static_cast<long>(sizeof(float));
+      b.bytes = elements(b.local) * g_[v].width(real_bytes_);
       p.buffers.push_back(b);
     }
     i.in.push(0);

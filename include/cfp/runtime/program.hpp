@@ -31,6 +31,7 @@ struct program {
   mesh_shape mesh;
   std::vector<buffer> buffers;
   std::vector<instruction> code;
+  long real_bytes = 4;               ///< of a number that is not wide
   int loss = -1;                     ///< buffer of the loss, complete on every rank, or -1
   long arena_bytes = 0;
   int passes = 1;                    ///< how often instructions [begin, end) run in a step, once per micro-batch
