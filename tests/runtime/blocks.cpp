@@ -357,7 +357,7 @@ struct labelled {
   struct edge { std::string text; };
   boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, vertex, edge> net;
 
-  labelled(const graph& g, const std::vector<int>& operations) {
+  labelled(const graph& g, const std::vector<int>& operations) : net(operations.size()) {
     std::map<int, std::size_t> at;
     for (int o : operations) {
       const operation& op = g.at(o);
@@ -372,7 +372,9 @@ struct labelled {
       }
       for (long n : op.sizes) text += 'x' + std::to_string(n);
       for (double n : op.scalars) text += ',' + std::to_string(n);
-      at[o] = boost::add_vertex({text}, net);
+      const std::size_t v = at.size();
+      at[o] = v;
+      net[v].text = text;
     }
     for (int o : operations)
       for (int i = 0; i < g.at(o).operands.size(); ++i) {

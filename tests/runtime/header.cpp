@@ -45,14 +45,14 @@ struct written {
   collective_count sent;
 };
 
-written write(const graph& g, const mesh_shape& mesh, unsigned seed) {
+written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_bytes = 4) {
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
   const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
   std::mt19937 random(seed);
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
-  const plan p = realise("random", g, mesh, d, choices);
+  const plan p = realise("random", g, mesh, d, choices, real_bytes);
   return {plan_header("tested_plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g)};
 }
 
@@ -115,6 +115,21 @@ TEST_CASE("a plan's header says what is sent, as the lowered program sends it") 
   const written w = write(g, mesh_of({2, 2}), 5);
   const std::string total = "static_assert(tested_plan::plan::sent == " + detail::count_text(w.sent) + ");\n";
   CHECK(compile(w.text, uses + total) == "");
+}
+
+TEST_CASE("a plan's header knows clipping, micro-batches and numbers of two bytes") {
+  model net;
+  net.recorded.loss = small_model<32>(net).id;
+  training how;
+  how.clip = 1;
+  how.micro_batches = 2;
+  const graph g = differentiate(refine(net.recorded), how);
+  const compiler compile;
+  for (const long bytes : {4, 2}) {
+    const std::string text = write(g, mesh_of({2, 2}), 9, bytes).text;
+    CHECK(compile(text, uses + "static_assert(tested_plan::plan::passes == 2);\n") == "");
+    CHECK((text.find(", 2>;\n") != std::string::npos) == (bytes == 2));
+  }
 }
 
 TEST_CASE("a plan's header knows the model and the mesh it was made for") {

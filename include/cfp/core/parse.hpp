@@ -194,7 +194,6 @@ struct rule_reader {
   constexpr parsed_rule read() {
     do {
       blanks();
-      if (out.operands.empty() && starts("->")) break;
       if (out.operands.size() == max_operands) fail("an operator has at most 8 operands");
       const int column = at;
       const pattern p = tensor(ranks ? ranks[out.operands.size()] : -1);

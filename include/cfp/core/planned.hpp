@@ -6,10 +6,11 @@
 
 namespace cfp::inline v0_1 {
 
-/// A tensor of a plan, in one of the partitions it is held in.
-template <lit Name, class Tensor>
+/// A tensor of a plan, in one of the partitions it is held in, and the bytes of one of its elements.
+template <lit Name, class Tensor, long Bytes = 4>
 struct held_as {
   static constexpr std::string_view name = Name.view();
+  static constexpr long element_bytes = Bytes;
   using type = Tensor;
 };
 
@@ -207,7 +208,7 @@ constexpr step_answer find_step(const planned_view& from, const planned_view& to
 
 template <class From, class To, lit Step, lit Axis>
 struct resharding {
-  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(), Axis.view(), From::type::mesh_type::shape, 4);
+  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(), Axis.view(), From::type::mesh_type::shape, From::element_bytes);
 };
 
 template <class Question>

@@ -36,7 +36,7 @@ class header_writer {
           const buffer& b = p_.code[i->in[0]];
           const auto k = static_cast<std::size_t>(i->step.collective());
           ++out.sent.calls[k];
-          out.sent.bytes[k] += bytes_sent(i->step, b.held, elements(g_[b.value].shape) * 4, mesh_);
+          out.sent.bytes[k] += bytes_sent(i->step, b.held, elements(g_[b.value].shape) * g_[b.value].width(p_.code.real_bytes), mesh_);
         }
       } else {
         compute(*i, out);
@@ -104,6 +104,12 @@ class header_writer {
     return out + ">";
   }
 
+  // What follows the type where elements do not take four bytes.
+  std::string bytes(const value& v) const {
+    const long width = v.width(p_.code.real_bytes);
+    return width == 4 ? "" : ", " + std::to_string(width);
+  }
+
   // Several buffers may hold one tensor in one partition: one alias for all.
   std::string tensor(int b, body& out) {
     const value& v = g_[p_.code[b].value];
@@ -116,8 +122,8 @@ class header_writer {
     std::string alias = word;
     for (int n = 2; !taken_.insert(alias).second; ++n) alias = word + "_" + std::to_string(n);
     at->second.first = alias;
-    out.aliases += "using " + alias + " = cfp::held_as<\"" + std::string(v.label.view()) + "\", " + type(b) + ">;\n";
-    out.shape += type(b) + '\n';
+    out.aliases += "using " + alias + " = cfp::held_as<\"" + std::string(v.label.view()) + "\", " + type(b) + bytes(v) + ">;\n";
+    out.shape += type(b) + bytes(v) + '\n';
     return alias;
   }
   std::string number(int b) {
@@ -173,16 +179,7 @@ inline std::string plan_header(const std::string& space, const std::string& mode
   std::vector<std::size_t> owner(g.operations.size());
   for (std::size_t s = 0; s < times.size(); ++s)
     for (int o : times.operations(s)) owner[static_cast<std::size_t>(o)] = s;
-  std::vector<const instruction*> waiting;
-  std::size_t last = 0;
-  for (const instruction& i : p.code.code) {
-    waiting.push_back(&i);
-    if (i.kind == instruction::reshard) continue;
-    last = owner[static_cast<std::size_t>(i.op)];
-    of_segment[last].insert(of_segment[last].end(), waiting.begin(), waiting.end());
-    waiting.clear();
-  }
-  of_segment[last].insert(of_segment[last].end(), waiting.begin(), waiting.end());
+  for (const instruction& i : p.code.code) of_segment[owner[static_cast<std::size_t>(i.op)]].push_back(&i);
 
   detail::header_writer w(p, g, mesh);
   std::vector<detail::header_writer::body> bodies;
@@ -214,7 +211,8 @@ inline std::string plan_header(const std::string& space, const std::string& mode
   char ms[64];
   std::snprintf(ms, sizeof ms, "%.3f", p.predicted_ms);
   out += "  static constexpr double predicted_ms = " + std::string(ms) + ";\n  static constexpr long predicted_peak_bytes = " + std::to_string(predicted_peak(p.code)) +
-         ";\n  /// All segments, each as often as it repeats.\n  static constexpr cfp::collective_count sent = " + detail::count_text(sum) +
+         ";\n  /// Micro-batches of a step.\n  static constexpr int passes = " + std::to_string(p.code.passes) +
+         ";\n  /// All segments, each as often as it repeats; of several micro-batches one, and the update.\n  static constexpr cfp::collective_count sent = " + detail::count_text(sum) +
          ";\n  /// How weights and inputs rest.\n  static constexpr cfp::planned_tensor tensors[] = {\n";
   std::set<int> listed;
   for (const buffer& b : p.code.buffers) {
