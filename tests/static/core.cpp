@@ -154,7 +154,7 @@ static_assert(parse("b ..., ... -> b ...", four_three) == parse("b ..., ... -> b
 static_assert(parse("b ..., ... -> b ...", four_three).factors.size() == 4);
 static_assert(parse("..., ... -> ...").factors.empty());  // bound to numbers
 static_assert(parse("a b,c->a c") == parse("  a  b ,  c  ->  a  c ") && !(parse("a -> a") == parse("b -> b")));
-static_assert(parse("-> ").operands.empty() && parse("a b -> ").results[0].factors.empty());
+static_assert(parse("-> ").operands.size() == 1 && parse("-> ").operands[0].factors.empty() && parse("a b -> ").results[0].factors.empty());
 
 // What is no rule, as a question.
 template <lit Text>
