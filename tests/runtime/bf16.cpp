@@ -75,9 +75,53 @@ TEST_CASE("models train in bfloat16 as in float, and under every plan alike, wit
               {{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(t, true)}, {"decoder_distances", t5_buckets(t, false)}}});
 }
 
-TEST_CASE("numbers take two bytes, sums and optimizer state four") {
+TEST_CASE("numbers take two bytes, what lasts takes four") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   const program half = single(g, sizeof(bf16)), full = single(g, sizeof(float));
   CHECK(half.persistent_bytes() == full.persistent_bytes());
-  CHECK(10 * half.arena_bytes < 6 * full.arena_bytes);
+
+  long matrices = 0, copied = 0, masters = 0;
+  for (const value& v : g.values)
+    if (v.role == value_role::weight && v.producer < 0 && v.group.back() > 0) matrices += elements(v.shape);
+  for (const instruction& i : half.code) {
+    if (i.kind != instruction::narrow) continue;
+    CHECK(half[i.in[0]].persistent);
+    masters += half[i.in[0]].bytes;
+    copied += half[i.out[0]].bytes;
+  }
+  CHECK(masters == 4 * matrices);
+  CHECK(copied == 2 * matrices);
+  CHECK(10 * (half.arena_bytes - copied) < 6 * full.arena_bytes);
+  for (const instruction& i : full.code) CHECK(i.kind != instruction::narrow);
+}
+
+TEST_CASE("weights are gathered, and their gradients reduced, in two bytes") {
+  for (const int pieces : {1, 2}) {
+    training how;
+    how.micro_batches = pieces;
+    const graph g = differentiate(refine(gpt(tiny_config())), how);
+    const mesh_shape mesh = mesh_of({2});
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    for (const char* rest : {"data=batch/scattered", "data=batch/regathered"}) {
+      std::vector<int> choices(d.nodes.size(), 0);
+      for (std::size_t n = 0; n < d.nodes.size(); ++n)
+        if (const auto at = std::find(d.nodes[n].names.begin(), d.nodes[n].names.end(), rest); at != d.nodes[n].names.end())
+          choices[n] = static_cast<int>(at - d.nodes[n].names.begin());
+      const auto gathered = [&](long real_bytes) {
+        const plan p = realise("", g, mesh, d, choices, real_bytes);
+        long bytes = 0;
+        for (std::size_t i = 0; i < p.code.code.size(); ++i) {
+          const instruction& c = p.code.code[i];
+          if (c.kind == instruction::reshard && g[p.code[c.in[0]].value].role == value_role::weight) {
+            collective_count n;
+            count_collective(p.code, g, i, n);
+            bytes += n.total_bytes();
+          }
+        }
+        return bytes;
+      };
+      CHECK(gathered(sizeof(bf16)) > 0);
+      CHECK(2 * gathered(sizeof(bf16)) == gathered(sizeof(float)));
+    }
+  }
 }

@@ -24,7 +24,7 @@ gpt_config sized(long layers) {
   return c;
 }
 
-// "entry => body" by the labels of operators.
+// "entry => body <= tail" by the labels of operators.
 std::string words(const graph& g, const block_structure& s, const block& b) {
   std::string out;
   for (int e : b.entries) {
@@ -32,6 +32,10 @@ std::string words(const graph& g, const block_structure& s, const block& b) {
     out += "=> ";
   }
   for (int o : s.parts[static_cast<std::size_t>(b.body)].forward) out.append(g.at(o).op->label).append(1, ' ');
+  for (int t : b.tails) {
+    out += "<= ";
+    for (int o : s.parts[static_cast<std::size_t>(t)].forward) out.append(g.at(o).op->label).append(1, ' ');
+  }
   out.pop_back();
   return out;
 }
@@ -265,6 +269,33 @@ TEST_CASE("every operator is in exactly one part, and blocks are convex") {
   }
 }
 
+TEST_CASE("what one of several readers of a tensor leads to is decided apart") {
+  model net;
+  const dimension batch{"batch", 8}, sequence{"sequence", 64}, width{"width", 64};
+  const tensor x = net.activation("x", {batch, sequence, width});
+  const tensor h = linear(x, net.weight("first", {width, width}, {}));
+  const tensor bent = gelu(gelu(h));
+  const tensor y = add(linear(bent, net.weight("second", {width, width}, {})), h);
+  net.recorded.loss = gpt_loss(net, linear(y, net.weight("head", {width, {"vocabulary", 64}}, {})), indices(net, "targets", {batch, sequence}, 64)).id;
+  CHECK(blocks_in_words(net.recorded)[0] == "linear <= gelu gelu");
+
+  model alone;  // where nothing else reads the tensor, all goes one way
+  const tensor z = linear(alone.activation("x", {batch, sequence, width}), alone.weight("first", {width, width}, {}));
+  const tensor joined = add(gelu(z), z);  // two ways that meet again
+  alone.recorded.loss = gpt_loss(alone, linear(joined, alone.weight("head", {width, {"vocabulary", 64}}, {})), indices(alone, "targets", {batch, sequence}, 64)).id;
+  CHECK(blocks_in_words(alone.recorded)[0] == "linear gelu add");
+}
+
+// The body of a block and its tails as one.
+static part with_tails(const block_structure& s, int of) {
+  const block& b = s.blocks[static_cast<std::size_t>(of)];
+  part whole = s.parts[static_cast<std::size_t>(b.body)];
+  for (int t : b.tails)
+    for (int o : s.parts[static_cast<std::size_t>(t)].forward) whole.forward.push_back(o);
+  std::sort(whole.forward.begin(), whole.forward.end());
+  return whole;
+}
+
 // An operator that is fed by one block alone, and that every own dimension of it reaches as one parallel factor, is in it.
 TEST_CASE("blocks are maximal") {
   int outside = 0;
@@ -279,12 +310,14 @@ TEST_CASE("blocks are maximal") {
       bool one = true;
       for (int v : g.at(c).operands)
         if (const int from = g[v].producer; from >= 0) {
-          const int p = s.part_of[static_cast<std::size_t>(from)];
-          one = one && !s.parts[static_cast<std::size_t>(p)].anchors.empty() && (feeding < 0 || feeding == p);
-          feeding = p;
+          const part& p = s.parts[static_cast<std::size_t>(s.part_of[static_cast<std::size_t>(from)])];
+          one = one && p.kind != part::entry && (feeding < 0 || feeding == p.block);
+          feeding = p.block;
         }
-      if (feeding < 0 || !one || s.part_of[static_cast<std::size_t>(c)] == feeding) continue;
-      const part& block = s.parts[static_cast<std::size_t>(feeding)];
+      const part& mine = s.parts[static_cast<std::size_t>(s.part_of[static_cast<std::size_t>(c)])];
+      if (feeding < 0 || !one || (mine.kind != part::entry && mine.block == feeding)) continue;
+      const part block = with_tails(s, feeding);
+      if (block.anchors.empty()) continue;
       const dimension_classes classes(g, block);
       bool all = true;
       for (int anchor : block.anchors)

@@ -591,8 +591,11 @@ TEST_CASE("contractions in any order of dimensions equal their definition") {
     g.add(o);
     program p;
     p.mesh = mesh_of({1});
+    p.buffers.resize(3);
     instruction i;
     i.op = 0;
+    i.in = {{0, 1}, 2};
+    i.out.push(2);
     call c = bind_call(p, g, i, 0);
     const auto count = [&](const pattern& t) {
       long k = 1;

@@ -110,7 +110,7 @@ class decision_builder {
     const strategy_space space(g_, p, mesh_, furthest_);
     decision d;
     d.index = index;
-    d.label = p.entry ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
+    d.label = p.kind != part::body ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
                       : s_.blocks[static_cast<std::size_t>(p.block)].label;
     d.operations = p.operations;
     std::vector<assignment> all(g_.operations.size());

@@ -13,10 +13,14 @@
 
 namespace cfp::inline v0_1 {
 
-/// What one strategy decides: the body of a block, or one connected piece of its entry (a norm before the anchor).
+/// What one strategy decides: the body of a block, or one connected piece beside it.
 struct part {
   int block = 0;
-  bool entry = false;
+  enum kind_t : std::uint8_t {
+    body,
+    entry,  ///< before the anchor: a norm
+    tail,   ///< behind the anchors, from a tensor on that something else reads too
+  } kind = body;
   std::vector<int> forward;     ///< operations, ascending
   std::vector<int> operations;  ///< with their gradients, sums and updates, ascending
   std::vector<int> anchors;     ///< contractions that decide its dimensions
@@ -25,6 +29,7 @@ struct part {
 struct block {
   int body = -1;             ///< part
   std::vector<int> entries;  ///< parts
+  std::vector<int> tails;    ///< parts
   std::string label;         ///< its first anchor, "h.0.attn.c_attn.linear"
 };
 
@@ -246,22 +251,24 @@ class block_finder {
     std::vector<int> component(n);
     boost::connected_components(together, component.data());
 
+    const std::vector<int> tail = tails();
+
     block_structure out;
     out.part_of.assign(n, -1);
     std::map<std::pair<int, int>, int> made;  // (block, component or -1) -> part
     std::map<int, int> block_id;
-    const auto part_for = [&](int key_block, int key_component, bool entry) {
+    const auto part_for = [&](int key_block, int key_component, part::kind_t kind) {
       auto [at, fresh] = made.try_emplace({key_block, key_component}, static_cast<int>(out.parts.size()));
       if (fresh) {
         out.parts.emplace_back();
-        out.parts.back().entry = entry;
+        out.parts.back().kind = kind;
         const int owner = key_block >= 0 ? key_block : -2 - key_component;
         auto [b, fresh_block] = block_id.try_emplace(owner, static_cast<int>(out.blocks.size()));
         if (fresh_block) out.blocks.emplace_back();
         out.parts.back().block = b->second;
         block& owning = out.blocks[static_cast<std::size_t>(b->second)];
-        if (entry) owning.entries.push_back(at->second);
-        else owning.body = at->second;
+        if (kind == part::body) owning.body = at->second;
+        else (kind == part::entry ? owning.entries : owning.tails).push_back(at->second);
       }
       return at->second;
     };
@@ -269,14 +276,50 @@ class block_finder {
       if (g_.at(i).when != phase::forward) continue;
       const auto at = static_cast<std::size_t>(i);
       const int b = root(block_of_[at]);
-      const int p = b >= 0 ? part_for(b, -1, false) : part_for(future(at), component[at], future(at) >= 0);
+      const int p = b < 0          ? part_for(future(at), component[at], future(at) >= 0 ? part::entry : part::body)
+                    : tail[at] < 0 ? part_for(b, -1, part::body)
+                                   : part_for(b, tail[at], part::tail);
       out.part_of[at] = p;
       out.parts[static_cast<std::size_t>(p)].forward.push_back(i);
-      if (b >= 0) out.parts[static_cast<std::size_t>(p)].anchors = sorted(blocks_[static_cast<std::size_t>(b)].anchors);
+      if (b >= 0 && tail[at] < 0) out.parts[static_cast<std::size_t>(p)].anchors = sorted(blocks_[static_cast<std::size_t>(b)].anchors);
     }
     follow(out);
     name(out);
     return out;
+  }
+
+  // Of operations that no anchor of their block follows, the pieces in which one operation alone reads what another makes,
+  // named by one of them; -1: part of the body.
+  std::vector<int> tails() const {
+    const auto n = g_.operations.size();
+    std::vector<bool> leads(n);
+    for (const growing& b : blocks_)
+      for (int a : b.anchors) leads[static_cast<std::size_t>(a)] = true;
+    const auto block_at = [&](int o) { return root(block_of_[static_cast<std::size_t>(o)]); };
+    const auto readers = consumers(g_);
+    std::vector<int> piece(n), order;
+    for (int i : topological_order(wires_))
+      if (g_.at(i).when == phase::forward && block_at(i) >= 0) order.push_back(i);
+    for (auto at = order.rbegin(); at != order.rend(); ++at)
+      for (int v : g_.at(*at).results)
+        for (int c : readers[static_cast<std::size_t>(v)])
+          if (block_at(c) == block_at(*at) && leads[static_cast<std::size_t>(c)]) leads[static_cast<std::size_t>(*at)] = true;
+    for (int i : order) piece[static_cast<std::size_t>(i)] = leads[static_cast<std::size_t>(i)] ? -1 : i;
+    for (bool again = true; again;) {
+      again = false;
+      for (int i : order)
+        for (int v : g_.at(i).results) {
+          std::set<int> ways;
+          for (int c : readers[static_cast<std::size_t>(v)])
+            if (g_.at(c).when == phase::forward) ways.insert(block_at(c) == block_at(i) ? piece[static_cast<std::size_t>(c)] : -2 - c);
+          const int mine = piece[static_cast<std::size_t>(i)];
+          if (ways.size() != 1 || *ways.begin() < 0 || *ways.begin() == mine) continue;
+          for (int o : order)
+            if (block_at(o) == block_at(i) && piece[static_cast<std::size_t>(o)] == *ways.begin()) piece[static_cast<std::size_t>(o)] = mine;
+          again = true;
+        }
+    }
+    return piece;
   }
 
   bool connected(int producer, int consumer) const {

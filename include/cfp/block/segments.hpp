@@ -44,6 +44,7 @@ inline segmentation segments(const graph& g, const block_structure& s) {
     std::string text;
     for (int e : b.entries) text += fingerprint(g, s.parts[static_cast<std::size_t>(e)].operations) + "=>";
     text += fingerprint(g, s.parts[static_cast<std::size_t>(b.body)].operations);
+    for (int t : b.tails) text += "=>" + fingerprint(g, s.parts[static_cast<std::size_t>(t)].operations);
     kinds.push_back(kind_of.try_emplace(text, static_cast<int>(kind_of.size())).first->second);
   }
   out.unique_blocks = static_cast<int>(kind_of.size());

@@ -159,9 +159,9 @@ class strategy_space {
                                                                    : ": not carried through the block"));
       }
     }
-    // Where an axis splits what no weight has (batch, sequence), weights may rest split over it.
+    // Where an axis splits what some weight does not have (batch, sequence), weights may rest split over it.
     for (std::size_t c = 0, n = choices.size(); c < n; ++c)
-      if (choices[c].split != axis_choice::none && !classes_[choices[c].split].inner && !splits_a_weight(choices[c].split))
+      if (choices[c].split != axis_choice::none && leaves_a_weight(choices[c].split))
         for (int rest = axis_choice::scattered; rest <= furthest; ++rest) {
           choices.push_back(choices[c]);
           choices.back().rest = static_cast<axis_choice::rest_t>(rest);
@@ -267,17 +267,16 @@ class strategy_space {
     const operation& op = g_.at(o);
     return (op.when == phase::update || op.op->body == op_body::accumulate) && !g_[op.hub].group.empty() && g_[op.hub].group.back() > 0;
   }
-  // True too where the part has no weights of its own: nothing could rest otherwise.
-  bool splits_a_weight(int c) const {
-    bool any = false;
+  bool leaves_a_weight(int c) const {
     for (int o : part_.operations) {
       if (!is_of_matrix(o)) continue;
-      any = true;
+      bool split = false;
       for (int user : part_.forward)
         if (const int k = g_.at(user).operands.find(g_.at(o).hub); k >= 0)
-          if (const int f = classes_.factor_of(user, c); f >= 0 && g_.at(user).r.operands[k].dim_of(f) >= 0) return true;
+          if (const int f = classes_.factor_of(user, c); f >= 0 && g_.at(user).r.operands[k].dim_of(f) >= 0) split = true;
+      if (!split) return true;
     }
-    return !any;
+    return false;
   }
 
   // Splits the update over the axes that let weights rest so: along the first dimension that is whole and divides, else one

@@ -268,9 +268,11 @@ struct differentiator {
       operation o = of_weight(weight, info<accumulate_t>, accumulate_t::rule_source, phase::backward);
       const int sum = gradient_value(weight, ".grad.accumulated");
       g[sum].role = value_role::accumulator;
+      g[sum].type = element::wide;
       o.operands = {{sum, gradient}, 2};
       gradient = gradient_value(weight, ".grad.all");
       g[gradient].role = value_role::accumulator;
+      g[gradient].type = element::wide;
       o.results.push(gradient);
       g.add(o);
       contributions[static_cast<std::size_t>(weight)].clear();
@@ -323,12 +325,14 @@ struct differentiator {
     for (const char* moment : {".exp_avg", ".exp_avg_sq"}) {
       const int m = gradient_value(weight, moment);
       g[m].role = value_role::state;
+      g[m].type = element::wide;
       o.operands.push(m);
     }
     if (factor >= 0) o.operands.push(factor);
     for (const char* suffix : {".next", ".exp_avg.next", ".exp_avg_sq.next"}) {
       const int r = gradient_value(weight, suffix);
       g[r].role = suffix[1] == 'n' ? value_role::weight : value_role::state;
+      g[r].type = element::wide;
       o.results.push(r);
     }
     const int written_rank = g[weight].group.empty() ? 0 : g[weight].group.back() + 1;

@@ -9,7 +9,7 @@ namespace cfp::inline v0_1 {
 
 enum class element : std::uint8_t {
   real,   ///< the executor's number type
-  wide,   ///< that, but of 32 bits at least: weights, optimizer state, sums of many numbers
+  wide,   ///< that, but of 32 bits at least: optimizer state, sums of many numbers, weights of one dimension
   index,  ///< 32-bit integers
 };
 
@@ -24,6 +24,16 @@ enum class value_role : std::uint8_t {
 };
 
 enum class phase : std::uint8_t { forward, backward, update };
+
+/// Bytes of an element, where a number takes `real_bytes`.
+constexpr long width_of(element type, long real_bytes) {
+  return type == element::index || (type == element::wide && real_bytes < 4) ? 4 : real_bytes;
+}
+
+/// Wide numbers are told apart only where they are wider.
+constexpr element stored(element type, long real_bytes) {
+  return type == element::wide && width_of(type, real_bytes) == real_bytes ? element::real : type;
+}
 
 /// How a tensor is filled before the first step.
 struct filling {
@@ -45,10 +55,8 @@ struct value {
   filling fill;
 
   constexpr int rank() const { return shape.size(); }
-  /// Bytes of one element, where a number takes `real_bytes`.
-  constexpr long width(long real_bytes) const {
-    return type == element::index ? 4 : type == element::wide && real_bytes < 4 ? 4 : real_bytes;
-  }
+  /// Bytes of one element as it is computed with and sent, where a number takes `real_bytes`. Weights rest as wide ones.
+  constexpr long width(long real_bytes) const { return width_of(type, real_bytes); }
 };
 
 struct operation {
@@ -107,6 +115,13 @@ constexpr int overwritten(const operation& o, int k) {
   if (o.op->body == op_body::accumulate) return 0;
   if (o.op->body == op_body::update) return k == 0 ? 0 : k + 1;  // weight and moments, not the gradient
   return -1;
+}
+
+/// How an operation reads operand k: a weight's update reads the numbers that last, all else what was made of them.
+constexpr element read_as(const graph& g, const operation& o, int k) {
+  for (int r = 0; r < o.results.size(); ++r)
+    if (overwritten(o, r) == k) return element::wide;
+  return g[o.operands[k]].type;
 }
 
 /// How result k of an operation is held: single numbers, row statistics and what a map sums up are wide.

@@ -63,7 +63,7 @@ class model {
     return declare(label, dims, type, value_role::input, fill);
   }
   constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill) {
-    return declare(join(scope_, label), dims, element::wide, value_role::weight, fill);
+    return declare(join(scope_, label), dims, dims.size() > 1 ? element::real : element::wide, value_role::weight, fill);
   }
   /// What a layer gets from the one before it: its gradient is wanted too.
   constexpr tensor activation(std::string_view label, std::initializer_list<dimension> dims) {

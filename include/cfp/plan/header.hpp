@@ -38,7 +38,7 @@ class header_writer {
           ++out.sent.calls[k];
           out.sent.bytes[k] += bytes_sent(i->step, b.held, elements(g_[b.value].shape) * g_[b.value].width(p_.code.real_bytes), mesh_);
         }
-      } else {
+      } else if (i->kind == instruction::compute) {
         compute(*i, out);
       }
     }

@@ -25,11 +25,12 @@ inline program_memory memory_of(const program& p, const graph& g) {
     if (i.kind == instruction::compute && g.at(i.op).when == phase::update && g.at(i.op).op->body != op_body::update && !p[i.in[0]].local.empty())
       saved[static_cast<std::size_t>(p[i.in[0]].root)] = true;
   for (const instruction& i : p.code) {
-    const bool back = i.kind == instruction::compute && g.at(i.op).when != phase::forward;
+    const bool back = g.at(i.op).when != phase::forward;
     for (int b : i.in)
       if (back && (forward[static_cast<std::size_t>(p[b].root)] || p[b].persistent)) saved[static_cast<std::size_t>(p[b].root)] = true;
-    if (!back && (i.kind == instruction::reshard ? g[p[i.in[0]].value].role == value_role::activation : true))
+    if (!back)
       for (int b : i.out) forward[static_cast<std::size_t>(p[b].root)] = true;
+    if (i.kind == instruction::narrow) saved[static_cast<std::size_t>(p[i.out[0]].root)] = true;
   }
   program_memory m;
   long kept_in_arena = 0;
@@ -121,7 +122,9 @@ class cost_builder {
     sharding plan = sharding::replicated(g_);
     for (std::size_t i = 0; i < n.operations.size(); ++i)
       plan.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
-    program p = lower(g_, mesh_, plan, n.operations, real_bytes_);
+    std::vector<delivery> wanted;
+    if (n.kind == decision::rest_of_weight) wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
+    program p = lower(g_, mesh_, plan, n.operations, real_bytes_, false, wanted);
     plan_memory(p);
     into.time.push_back(program_time(n, c, plan, p));
     const program_memory memory = memory_of(p, g_);

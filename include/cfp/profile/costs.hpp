@@ -114,6 +114,7 @@ class profiler : public cost_builder {
       buffer b;
       b.value = v;
       b.held = held;
+      b.type = stored(g_[v].type, real_bytes_);
       b.local = local_shape(held, g_[v].shape, mesh_);
       b.bytes = bytes > 0 ? bytes : elements(b.local) * g_[v].width(real_bytes_);
       b.root = static_cast<int>(p.buffers.size());

@@ -23,7 +23,7 @@ struct described_machine {
 inline double time_of(const instruction& i, const program& p, const graph& g, const described_machine& m) {
   if (i.nothing) return 0;
   const auto bytes = [&](int b) { return static_cast<double>(p[b].bytes); };
-  if (i.kind == instruction::reshard) {
+  if (i.kind != instruction::compute) {
     double seconds = m.launch + (bytes(i.in[0]) + bytes(i.out[0])) / m.bandwidth;
     if (i.step.communicates()) {
       const auto& link = m.links[static_cast<std::size_t>(i.step.axis)];

@@ -52,11 +52,11 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
   };
   for (int k = 0; k < r.operands.size(); ++k) {
     strides(c.operand[k], r.operands[k]);
-    c.operand[k].wide = g[c.op->operands[k]].type == element::wide;
+    c.operand[k].wide = p[i.in[k]].type == element::wide;
   }
   for (int k = 0; k < r.results.size(); ++k) {
     strides(c.result[k], r.results[k]);
-    c.result[k].wide = g[c.op->results[k]].type == element::wide;
+    c.result[k].wide = p[i.out[k]].type == element::wide;
   }
   return c;
 }

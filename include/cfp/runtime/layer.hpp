@@ -161,7 +161,7 @@ struct layer_planner {
     }
     const program p = lower(g, mesh, c.plan, all, element_bytes, false, wanted);
     for (std::size_t i = 0; i < p.code.size(); ++i) {
-      if (p.code[i].kind == instruction::compute) continue;
+      if (p.code[i].kind != instruction::reshard) continue;
       const conversion_step& s = p.code[i].step;
       if (!s.communicates()) continue;
       const buffer& from = p[p.code[i].in[0]];

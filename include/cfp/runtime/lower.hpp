@@ -22,21 +22,22 @@ struct lowerer {
   std::vector<instruction> before{};       // of a step with several passes: weights brought into form once
   int operation_now = -1;
 
-  constexpr long width(const value& v) const { return v.width(real_bytes); }
+  constexpr long width(element type) const { return width_of(type, real_bytes); }
 
-  constexpr int allocate(int v, const partition& p, bool persistent) {
+  constexpr int allocate(int v, const partition& p, element type, bool persistent) {
     buffer b;
     b.value = v;
     b.held = p;
+    b.type = type;
     b.local = local_shape(p, g[v].shape, mesh);
-    b.bytes = elements(b.local) * width(g[v]);
+    b.bytes = elements(b.local) * width(type);
     b.root = static_cast<int>(out.buffers.size());
     b.persistent = persistent;
     out.buffers.push_back(b);
     return b.root;
   }
   constexpr int scratch(const buffer& like, long bytes) {
-    const int b = allocate(like.value, like.held, false);
+    const int b = allocate(like.value, like.held, like.type, false);
     out[b].bytes = bytes;
     return b;
   }
@@ -46,7 +47,7 @@ struct lowerer {
   }
 
   constexpr int convert_to(int v, int from, const partition& target) {
-    const conversion c = convert(out[from].held, target, g[v].shape, width(g[v]), mesh);
+    const conversion c = convert(out[from].held, target, g[v].shape, width(out[from].type), mesh);
     if (!c.possible) throw "cfp: a partition cannot be converted: a dimension does not divide";
     int at = from;
     for (const conversion_step& s : c.steps) {
@@ -55,7 +56,7 @@ struct lowerer {
       i.op = operation_now;
       i.step = s;
       i.in.push(at);
-      const int next = allocate(v, after(out[at].held, s), false);
+      const int next = allocate(v, after(out[at].held, s), out[at].type, false);
       i.out.push(next);
       // Gathering or scattering an inner dimension goes through packed scratch of the larger side.
       const auto outer = [&](int dim) {
@@ -79,8 +80,21 @@ struct lowerer {
     return keep(v, at);
   }
 
+  // What products read of a weight, made from what rests, where it rests.
+  constexpr int narrow(int v, int from, element type) {
+    instruction i;
+    i.kind = instruction::narrow;
+    i.op = operation_now;
+    i.in.push(from);
+    const int made = allocate(v, out[from].held, type, false);
+    i.out.push(made);
+    (g.passes > 1 ? before : out.code).push_back(i);
+    return keep(v, made);
+  }
+
   // Buffer of value v in partition p, converting if it must.
-  constexpr int get(int v, const partition& p) {
+  constexpr int get(int v, const partition& p, element wanted_type) {
+    const element type = stored(wanted_type, real_bytes);
     auto& have = held[static_cast<std::size_t>(v)];
     const bool outside = g[v].role == value_role::input || g[v].role == value_role::constant ||
                          (forms_given && from_outside[static_cast<std::size_t>(v)].set);
@@ -88,29 +102,37 @@ struct lowerer {
       from_outside[static_cast<std::size_t>(v)].set = true;
       partition at = p;
       for (partition::debt& d : at.partial) d = {};  // what is given is complete; `nearest` makes parts of sums of it
+      element rests = type;
       const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
-      if (const int u = update_of[static_cast<std::size_t>(v)].id; u >= 0)
-        at = operand_partition(g.at(u).r, operand_index(u, v), plan.assigned[static_cast<std::size_t>(u)]);
-      else if (!wanted.empty())
+      if (const int u = update_of[static_cast<std::size_t>(v)].id; u >= 0) {
+        const int k = operand_index(u, v);
+        at = operand_partition(g.at(u).r, k, plan.assigned[static_cast<std::size_t>(u)]);
+        rests = stored(read_as(g, g.at(u), k), real_bytes);
+      } else if (!wanted.empty()) {
         at = wanted[0];
+      }
       bool given = false;
-      for (int b : have) given = given || out[b].held == at;
-      if (!given) keep(v, allocate(v, at, true));
+      for (int b : have) given = given || (out[b].held == at && out[b].type == rests);
+      if (!given) keep(v, allocate(v, at, rests, true));
     }
+    bool made = false;
+    for (int b : have) made = made || out[b].type == type;
+    if (!made) narrow(v, have[0], type);
     const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
     if (!outside && !wanted.empty() && !materialised[static_cast<std::size_t>(v)].set) {
       materialised[static_cast<std::size_t>(v)].set = true;
-      for (const partition& m : wanted) nearest(v, m);
+      for (const partition& m : wanted) nearest(v, m, type);
     }
-    return nearest(v, p);
+    return nearest(v, p, type);
   }
 
-  constexpr int nearest(int v, const partition& p) {
+  constexpr int nearest(int v, const partition& p, element type) {
     int best = -1;
     conversion least;
     for (int b : held[static_cast<std::size_t>(v)]) {
+      if (out[b].type != type) continue;
       if (out[b].held == p) return b;
-      const conversion c = convert(out[b].held, p, g[v].shape, width(g[v]), mesh);
+      const conversion c = convert(out[b].held, p, g[v].shape, width(type), mesh);
       if (!c.possible) continue;
       if (best < 0 || c.bytes < least.bytes || (c.bytes == least.bytes && c.steps.size() < least.steps.size())) {
         best = b;
@@ -127,7 +149,7 @@ struct lowerer {
       if (!is_gathered_anew(v)) continue;
       std::vector<int> resting;
       for (int b : held[static_cast<std::size_t>(v)])
-        if (out[b].persistent) resting.push_back(b);
+        if (out[b].persistent || out[b].held == out[held[static_cast<std::size_t>(v)][0]].held) resting.push_back(b);
       held[static_cast<std::size_t>(v)] = resting;
     }
   }
@@ -148,9 +170,9 @@ struct lowerer {
     instruction i;
     i.op = id;
     i.assigned = a;
-    for (int k = 0; k < o.operands.size(); ++k) i.in.push(get(o.operands[k], operand_partition(o.r, k, a)));
+    for (int k = 0; k < o.operands.size(); ++k) i.in.push(get(o.operands[k], operand_partition(o.r, k, a), read_as(g, o, k)));
     for (int k = 0; k < o.results.size(); ++k) {
-      const int b = allocate(o.results[k], result_partition(o.r, k, a), false);
+      const int b = allocate(o.results[k], result_partition(o.r, k, a), stored(g[o.results[k]].type, real_bytes), false);
       if (const int operand = overwritten(o, k); operand >= 0) {
         out[b].root = out[i.in[operand]].root;
         out[b].persistent = true;
@@ -159,7 +181,7 @@ struct lowerer {
       i.out.push(b);
     }
     const bool same = o.op->body == op_body::map && o.op->unit && o.operands.size() == 1 &&
-                      o.r.operands[0].factors == o.r.results[0].factors && g[o.operands[0]].type == g[o.results[0]].type;
+                      o.r.operands[0].factors == o.r.results[0].factors && out[i.in[0]].type == out[i.out[0]].type;
     if (same) {
       out[i.out[0]].root = out[i.in[0]].root;
       out[i.out[0]].persistent = out[i.in[0]].persistent;
@@ -194,7 +216,7 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
       if (const int x = overwritten(g.at(o), k); x >= 0) l.update_of[static_cast<std::size_t>(g.at(o).operands[x])].id = o;
   bool computes_loss = false, forward = true, updates = false;
   const auto finish_pass = [&] {
-    if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0));
+    if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0), g[g.loss].type);
     l.out.end = static_cast<int>(l.out.code.size());
   };
   for (int o : operations) {
@@ -206,13 +228,14 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
       updates = true;
       finish_pass();
     }
+    l.operation_now = o;
     for (const delivery& d : wanted)
-      if (d.before == o) l.get(d.value, d.held);
+      if (d.before == o) l.get(d.value, d.held, g[d.value].type);
     l.emit(o);
     computes_loss = computes_loss || (g.loss >= 0 && g[g.loss].rank() == 0 && g[g.loss].producer == o);
   }
   for (const delivery& d : wanted)
-    if (d.before >= g.size()) l.get(d.value, d.held);
+    if (d.before >= g.size()) l.get(d.value, d.held, g[d.value].type);
   if (!updates) finish_pass();
   l.out.passes = g.passes;
   l.out.begin = static_cast<int>(l.before.size());

@@ -11,6 +11,7 @@ struct buffer {
   int value = -1;
   partition held;
   extents local;          ///< shape on one device
+  element type = element::real;  ///< wide only where that is more than a number takes
   long bytes = 0;         ///< on one device
   int root = -1;          ///< buffer whose memory this one shares (itself, if none)
   bool persistent = false;  ///< lives across steps (weights, states) or is given from outside (inputs)
@@ -18,8 +19,12 @@ struct buffer {
 };
 
 struct instruction {
-  enum kind_t : std::uint8_t { compute, reshard } kind = compute;
-  int op = -1;                       ///< the operation of the graph; reshard: the one that wants it first
+  enum kind_t : std::uint8_t {
+    compute,
+    reshard,
+    narrow,  ///< makes numbers that products read from the wide ones a weight rests in
+  } kind = compute;
+  int op = -1;                       ///< the operation of the graph; else the one that wants the result first
   assignment assigned;               ///< compute: what it splits
   conversion_step step;              ///< reshard
   list<int, max_operands> in;        ///< buffers read

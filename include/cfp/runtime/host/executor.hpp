@@ -171,26 +171,31 @@ class executor {
   numbers<T> view(const buffer& x, void* at) const {
     call_tensor t;
     t.data = at;
-    t.wide = graph_[x.value].type == element::wide;
+    t.wide = x.type == element::wide;
     return numbers<T>(t);
   }
 
   void fill(const buffer& x, void* at, std::uint64_t seed) {
     const value& v = graph_[x.value];
-    if (v.type == element::index)
+    if (x.type == element::index)
       fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_.rank, seed);
-    else if (v.type == element::wide)
+    else if (x.type == element::wide)
       fill_numbers(static_cast<wide*>(at), v, x.held, program_.mesh, rank_.rank, seed);
     else
       fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_.rank, seed);
   }
 
   void convert(const instruction& i) {
-    switch (graph_[program_[i.in[0]].value].type) {
+    if (i.kind == instruction::narrow) return narrow(i);
+    switch (program_[i.in[0]].type) {
       case element::real: return convert_as<T>(i);
       case element::wide: return convert_as<wide>(i);
       case element::index: throw std::logic_error("indices are given in every partition and never converted");
     }
+  }
+  void narrow(const instruction& i) {
+    const auto* from = static_cast<const wide*>(memory(i.in[0]));
+    std::transform(from, from + elements(program_[i.in[0]].local), static_cast<T*>(memory(i.out[0])), [](wide x) { return T(x); });
   }
   template <class U>
   void convert_as(const instruction& i) {
