@@ -1,55 +1,18 @@
 // The exact solver equals exhaustive search, with and without a memory limit; corrections price exactly what they name.
 #include "../catch.hpp"
+#include "../random_costs.hpp"
 
 #include <cfp/solve/correction.hpp>
 #include <cfp/solve/exact.hpp>
 #include <cfp/solve/exhaustive.hpp>
 
-#include <random>
-
 using namespace cfp;
-
-namespace {
-
-// A small graph with many ties, forbidden choices and, half of the time, a memory limit.
-cost_graph random_graph(std::mt19937& random) {
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  cost_graph g;
-  const int nodes = 1 + below(6);
-  for (int n = 0; n < nodes; ++n) {
-    cost_node node;
-    node.name = std::to_string(n);
-    const int choices = 1 + below(4);
-    for (int c = 0; c < choices; ++c) {
-      node.time.push_back(below(8) == 0 ? std::numeric_limits<double>::infinity() : below(20));  // ties are common
-      node.memory.push_back(below(30));
-      node.transient.push_back(below(30));
-    }
-    g.nodes.push_back(node);
-  }
-  for (int a = 0; a < nodes; ++a)
-    for (int b = a + 1; b < nodes; ++b) {
-      const bool near = b == a + 1 || below(3) == 0;
-      if (!near) continue;
-      cost_edge e;
-      e.from = below(2) ? a : b;
-      e.to = e.from == a ? b : a;
-      const std::size_t size = g.nodes[static_cast<std::size_t>(a)].time.size() * g.nodes[static_cast<std::size_t>(b)].time.size();
-      for (std::size_t i = 0; i < size; ++i)
-        e.time.push_back(below(10) == 0 ? std::numeric_limits<double>::infinity() : below(12));
-      g.edges.push_back(e);
-    }
-  if (below(2)) g.memory_limit = below(40 * nodes);
-  return g;
-}
-
-}  // namespace
 
 TEST_CASE("exact equals exhaustive on random graphs") {
   std::mt19937 random(1);
   int limited = 0, infeasible = 0;
   for (int r = 0; r < 10000; ++r) {
-    const cost_graph g = random_graph(random);
+    const cost_graph g = random_costs(random);
     limited += g.memory_limit.has_value();
     const solution exact = solve(g), oracle = exhaustive(g);
     REQUIRE(exact.feasible == oracle.feasible);
@@ -72,7 +35,7 @@ TEST_CASE("corrections add to exactly the joint choices they name") {
   const auto below = [&](std::size_t n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   int changed = 0;
   for (int r = 0; r < 1000; ++r) {
-    cost_graph g = random_graph(random);
+    cost_graph g = random_costs(random);
     g.memory_limit.reset();
     std::vector<int> nodes;
     for (int n = 0; n < static_cast<int>(g.nodes.size()); ++n)
