@@ -135,6 +135,19 @@ json repeat() {
   return out;
 }
 
+json growth() {
+  json out = json::array();
+  std::printf("\ngrowth with depth, ms\n%8s %8s %12s %12s\n", "choices", "layers", "different", "equal");
+  for (const int choices : {4, 9, 16})
+    for (const int layers : {10, 32, 100, 316, 1000}) {
+      const timed different = run(exact_policy(), layered_costs(layers, choices, 1), {}, 5), equal = run(exact_policy(), layered_costs(layers, choices, 1, true), {}, 5);
+      std::printf("%8d %8d %12.2f %12.2f\n", choices, layers, different.ms, equal.ms);
+      std::fflush(stdout);
+      out.push_back({{"choices", choices}, {"layers", layers}, {"different_ms", different.ms}, {"equal_ms", equal.ms}});
+    }
+  return out;
+}
+
 json models(double cbc_seconds) {
   json out = json::array();
   std::printf("\nmodels on described machines, no limit\n%-16s %5s %6s %6s %8s %10s %10s\n", "model", "mesh", "nodes", "edges", "choices", "exact ms", "CBC ms");
@@ -220,6 +233,7 @@ int main(int argc, char** argv) {
   out["family"] = family(cbc_seconds);
   out["memory"] = memory(seeds, cbc_seeds, limit_seconds);
   out["repeat"] = repeat();
+  out["growth"] = growth();
   out["models"] = models(cbc_seconds);
   if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
 }

@@ -79,7 +79,7 @@ int main() {
   entry<scaled_t>("x times a number.", "");
   entry<gelu_t>("x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", "GELU, arXiv 1606.08415, tanh form");
   entry<relu_t>("max(x, 0).", "");
-  entry<gated_silu_t>("gate / (1 + exp(-gate)) * up.", "SwiGLU, arXiv 2002.05202");
+  entry<gated_silu_t>("gate * sigmoid(gate) * up.", "SwiGLU, arXiv 2002.05202");
   entry<rotary_t>("Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: log base, 1/pair.", "RoFormer, arXiv 2104.09864");
   std::printf("## Movement\n\n");
   entry<copy_t>("x.", "");

@@ -137,7 +137,7 @@ undecided rounding_decides(const trained<T>& a, const trained<double>& exact, co
     for (std::size_t i = 0; i < n; ++i) {
       const double x = static_cast<double>(a.after[w][i]) - static_cast<double>(a.before[w][i]);
       const double y = exact.after[w][i] - exact.before[w][i];
-      out[i] = std::abs(x - y) > std::min(bound, 1e-2 * std::abs(y));
+      out[i] = std::abs(x - y) > std::min(bound, 1e-2 * std::abs(y));  // not what is no number: that is no rounding
     }
     const long count = std::count(out.begin(), out.end(), true);
     if (const double share = static_cast<double>(count) / static_cast<double>(n); share > largest)
@@ -156,11 +156,15 @@ struct difference {
   std::string worst;      ///< the tensor it is of
 };
 
+/// What is no number is as far apart as can be.
+inline void widen(double& most, double apart) {
+  if (!(apart <= most)) most = std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart;
+}
+
 template <class T>
 difference compare(const trained<T>& a, const trained<T>& b, const cfp::graph& g, const undecided& left_out = {}) {
   difference d;
-  for (std::size_t s = 0; s < a.loss.size(); ++s)
-    d.loss = std::max(d.loss, std::abs(a.loss[s] - b.loss[s]) / std::abs(a.loss[s]));
+  for (std::size_t s = 0; s < a.loss.size(); ++s) widen(d.loss, std::abs(a.loss[s] - b.loss[s]) / std::abs(a.loss[s]));
   for (std::size_t w = 0; w < a.weights.size(); ++w) {
     double apart = 0, moved = 0;
     for (std::size_t i = 0; i < a.after[w].size(); ++i) {
@@ -170,8 +174,9 @@ difference compare(const trained<T>& a, const trained<T>& b, const cfp::graph& g
       apart += (x - y) * (x - y);
       moved += (x - z) * (x - z);
     }
-    const double ratio = moved > 0 ? std::sqrt(apart / moved) : (apart > 0 ? 1.0 : 0.0);
-    if (!(ratio <= d.parameters)) d.parameters = ratio, d.worst = std::string(g[a.weights[w]].label.view());
+    const double ratio = moved == 0 && apart == 0 ? 0.0 : std::sqrt(apart / moved);
+    if (!(ratio <= d.parameters)) d.worst = std::string(g[a.weights[w]].label.view());
+    widen(d.parameters, ratio);
   }
   return d;
 }

@@ -62,7 +62,7 @@ struct example_info {
 };
 
 struct options {
-  std::string model, mesh = "data=2", type = "float32", text, profile, save_plan, save_header, use_plan, save_state, load_state, summary;
+  std::string model, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, save_state, load_state, summary;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20, micro_batches = 1;
   double rate = 3e-4, clip = 1;
@@ -290,6 +290,7 @@ int run(const options& o, const example_info& info) {
   double profile_seconds = 0, solve_seconds = 0;
   double gap = 0;
   int profiled = 0, tried = 0;
+  profiler::knowledge known;
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto since = [&](auto t) { return std::chrono::duration<double>(now() - t).count(); };
 
@@ -315,9 +316,14 @@ int run(const options& o, const example_info& info) {
     rank_pool pool(driver::sizes(mesh));
     profiler measure_with(g, mesh, d, kernels, pool, table);
     const auto start = now();
-    costs = measure_with.build([&](int done, int all, const std::string& what) {
-      line.show("measuring " + what, all ? static_cast<double>(done) / all : 0);
-    });
+    const auto measuring = [&](int done, int all, const std::string& what) { line.show("measuring " + what, all ? static_cast<double>(done) / all : 0); };
+    measure_with.tell = measuring;
+    if (o.profile_mode == "lazy") {
+      measure_with.be_lazy();
+      costs = measure_with.costs();
+    } else {
+      costs = measure_with.build();
+    }
     const segment_times whole(blocks, parts, d);
     plan_search search(g, mesh, d, whole, measure_with, costs);
     for (const named_plan& n : named) {
@@ -338,10 +344,15 @@ int run(const options& o, const example_info& info) {
     gap = search.gap;
     profile_seconds = since(start) - solve_seconds;
     profiled = measure_with.measured;
+    costs = search.costs();
+    if (o.profile_mode == "lazy") known = measure_with.known();
     if (!o.profile.empty()) table.save(o.profile);
     line.clear();
   }
   const plan& found = plans[0];
+  if (known.of > 0)
+    std::printf("of %d figures %d were measured; bounds say that no other plan is faster%s\n", known.of, known.measured,
+                known.below_bound > 0 ? (", but " + std::to_string(known.below_bound) + " figures were below theirs").c_str() : "");
   std::printf("measured %d programs in %.1f s, solved in %.1f ms\n", profiled, profile_seconds, 1000 * solve_seconds);
   if (o.use_plan.empty())
     std::printf("found after running the segments of %d plans; %.1f ms by parts, %.1f ms by segments; untried plans: at most %.1f%% faster by parts\n",
@@ -370,7 +381,7 @@ int run(const options& o, const example_info& info) {
       line.show("training under the plan in " + o.type, 0.85);
       const driver::trained<T> stored = driver::train(found.code, g, kernels, text, o.steps, o.seed, from, state);
       for (std::size_t s = 0; s < stored.loss.size(); ++s)
-        apart_rounded.loss = std::max(apart_rounded.loss, std::abs(stored.loss[s] - alone.loss[s]) / std::abs(alone.loss[s]));
+        driver::widen(apart_rounded.loss, std::abs(stored.loss[s] - alone.loss[s]) / std::abs(alone.loss[s]));
     }
     if (to) to->commit();
     line.clear();
@@ -480,6 +491,8 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--compare", o.compare, "steps of each plan in the comparison")->check(CLI::Range(0, 100000))->capture_default_str();
   app.add_option("--text", o.text, "file whose bytes are the tokens");
   app.add_option("--memory", o.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
+  app.add_option("--profile-mode", o.profile_mode, "measure everything, or only what plans that may be the best use")
+      ->check(CLI::IsMember({"full", "lazy"}))->capture_default_str();
   app.add_option("--profile", o.profile, "table of measured times to read and extend");
   app.add_option("--save-plan", o.save_plan, "write the found plan");
   app.add_option("--save-header", o.save_header, "write the found plan as a C++ header that the compiler checks");

@@ -54,7 +54,7 @@ inline cfp::cost_graph layered_costs(int layers, int choices, unsigned seed, boo
   const auto size = static_cast<std::size_t>(choices);
   struct joint {
     int from, to;  // within the layer; -1: the last operator of the layer before
-    std::vector<double> time;
+    cfp::shared_table time;
   };
   std::vector<cfp::cost_node> nodes(operators);
   std::vector<joint> joints;
@@ -80,10 +80,10 @@ inline cfp::cost_graph layered_costs(int layers, int choices, unsigned seed, boo
   join(4, 9);
 
   cfp::cost_graph g;
-  const auto varied = [&](std::vector<double> times) {
-    if (!equal)
-      for (double& t : times) t *= 1 + 0.05 * unit(random);
-    return times;
+  const auto varied = [&](const cfp::shared_table& times) {
+    std::vector<double> other = times;
+    for (double& t : other) t *= 1 + 0.05 * unit(random);
+    return equal ? times : cfp::shared_table(other);
   };
   for (int l = 0; l < layers; ++l) {
     for (int o = 0; o < operators; ++o) {

@@ -32,7 +32,7 @@ namespace {
 
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
-  for (std::size_t s = 0; s < a.size(); ++s) most = std::max(most, std::abs(a[s] - b[s]) / std::abs(a[s]));
+  for (std::size_t s = 0; s < a.size(); ++s) driver::widen(most, std::abs(a[s] - b[s]) / std::abs(a[s]));
   return most;
 }
 

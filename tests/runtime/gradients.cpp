@@ -74,3 +74,33 @@ TEST_CASE("gradients of a GPT equal central differences") {
     CHECK(tried > 150);
   });
 }
+
+namespace {
+
+// Values and slopes of an elementwise operator far from zero, in float.
+template <class Op, std::size_t... I>
+void check_far(const char* label, std::index_sequence<I...>) {
+  INFO(label);
+  for (const float far : {1.0f, 5.0f, 9.0f, 11.0f, 50.0f, 90.0f, 1e3f, 1e6f})
+    for (unsigned signs = 0; signs < 1u << sizeof...(I); ++signs) {
+      INFO("at +-" << far << ", signs " << signs);
+      const float x[] = {((signs >> I) % 2 ? -far : far)...};
+      CHECK(std::isfinite(Op::template apply<float>(x[I]...)));
+      const auto slope = [&](std::size_t of) { return Op::template apply<dual<float>>(dual<float>(x[I], I == of ? 1.0f : 0.0f)...).slope; };
+      const auto exact = [&](std::size_t of) {
+        return Op::template apply<dual<double>>(dual<double>(static_cast<double>(x[I]), I == of ? 1.0 : 0.0)...).slope;
+      };
+      for (std::size_t of = 0; of < sizeof...(I); ++of) {
+        CHECK(std::isfinite(slope(of)));
+        CHECK(static_cast<double>(slope(of)) == Approx(exact(of)).epsilon(1e-4).margin(1e-4));
+      }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("activations have values and slopes far from zero too") {
+  check_far<gelu_t>("gelu", std::make_index_sequence<1>());
+  check_far<relu_t>("relu", std::make_index_sequence<1>());
+  check_far<gated_silu_t>("gated_silu", std::make_index_sequence<2>());
+}

@@ -148,7 +148,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0, scale = 1e-30;
   for (std::size_t i = 0; i < a.size(); ++i) {
     scale = std::max(scale, std::abs(a[i]));
-    largest = std::max(largest, std::isnan(b[i]) ? 1e30 : std::abs(a[i] - b[i]));
+    largest = std::max(largest, std::isnan(a[i] - b[i]) ? 1e30 : std::abs(a[i] - b[i]));
   }
   return largest / scale;
 }

@@ -37,7 +37,7 @@ inline constexpr struct weigh_t : op<"..., ... -> ", weigh_t> {
 inline constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T gate, T up) {
-    return gate / (T(1) + cfp::exp(-gate)) * up;
+    return gate * cfp::sigmoid(gate) * up;
   }
 } swiglu;
 
@@ -402,7 +402,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0, scale = 1e-30;
   for (std::size_t i = 0; i < a.size(); ++i) {
     scale = std::max(scale, std::abs(a[i]));
-    largest = std::max(largest, std::isnan(b[i]) ? 1e30 : std::abs(a[i] - b[i]));
+    largest = std::max(largest, std::isnan(a[i] - b[i]) ? 1e30 : std::abs(a[i] - b[i]));
   }
   return largest / scale;
 }

@@ -21,7 +21,7 @@ constexpr int mixed = 60;
 inline constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T gate, T up) {
-    return gate / (T(1) + cfp::exp(-gate)) * up;
+    return gate * cfp::sigmoid(gate) * up;
   }
 } swiglu;
 

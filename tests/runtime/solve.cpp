@@ -78,3 +78,114 @@ TEST_CASE("corrections add to exactly the joint choices they name") {
   }
   CHECK(changed > 100);
 }
+
+namespace {
+
+// Equal copies of a random segment, between random nodes, with nodes that every copy is joined to.
+cost_graph random_run(std::mt19937& random, int copies) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const auto times = [&](std::size_t n) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < n; ++i) out.push_back(below(12) == 0 ? std::numeric_limits<double>::infinity() : below(30));
+    return shared_table(out);
+  };
+  cost_graph g;
+  const auto node = [&](const shared_table& t) {
+    cost_node n;
+    n.name = std::to_string(g.nodes.size());
+    n.time = t;
+    for (std::size_t c = 0; c < t.size(); ++c) n.memory.push_back(below(9));
+    g.nodes.push_back(n);
+    return static_cast<int>(g.nodes.size()) - 1;
+  };
+  const auto choices = [&](int n) { return g.nodes[static_cast<std::size_t>(n)].time.size(); };
+  const int before = below(3), outside = below(3), period = 1 + below(4), after = below(3);
+  for (int n = 0; n < before + outside; ++n) node(times(static_cast<std::size_t>(1 + below(3))));
+  std::vector<shared_table> of_node;
+  for (int j = 0; j < period; ++j) of_node.push_back(times(static_cast<std::size_t>(1 + below(3))));
+  struct joint {
+    int from, to;  // offsets, the second one of the next copy if `next`
+    bool next, to_outside, turned;
+    shared_table time;
+  };
+  std::vector<joint> joints;
+  for (int a = 0; a < period; ++a) {
+    for (int b = a + 1; b < period; ++b)
+      if (below(2)) joints.push_back({a, b, false, false, below(2) == 0, times(of_node[static_cast<std::size_t>(a)].size() * of_node[static_cast<std::size_t>(b)].size())});
+    for (int b = 0; b < period; ++b)
+      if (below(3) == 0) joints.push_back({a, b, true, false, below(2) == 0, times(of_node[static_cast<std::size_t>(a)].size() * of_node[static_cast<std::size_t>(b)].size())});
+    for (int o = 0; o < outside; ++o)
+      if (below(3) == 0) joints.push_back({a, before + o, false, true, below(2) == 0, times(of_node[static_cast<std::size_t>(a)].size() * choices(before + o))});
+  }
+  const int first = static_cast<int>(g.nodes.size());
+  for (int c = 0; c < copies; ++c)
+    for (int j = 0; j < period; ++j) node(of_node[static_cast<std::size_t>(j)]);
+  for (int c = 0; c < copies; ++c)
+    for (const joint& j : joints) {
+      if (j.next && c + 1 == copies) continue;
+      const int from = first + c * period + j.from, to = j.to_outside ? j.to : first + (c + j.next) * period + j.to;
+      if (!j.turned) {
+        g.edges.push_back({from, to, j.time});
+        continue;
+      }
+      std::vector<double> other;  // as an edge from the other end: shared only where it is made once
+      for (std::size_t b = 0; b < choices(to); ++b)
+        for (std::size_t a = 0; a < choices(from); ++a) other.push_back(j.time[a * choices(to) + b]);
+      g.edges.push_back({to, from, other});
+      if (c > 0)
+        for (const cost_edge& e : g.edges)
+          if (e.time == g.edges.back().time && !e.time.is(g.edges.back().time)) g.edges.back().time = e.time;
+    }
+  for (int n = 0; n < after; ++n) node(times(static_cast<std::size_t>(1 + below(3))));
+  for (int n = 1; n < static_cast<int>(g.nodes.size()); ++n)  // the ends joined to what is around them
+    if ((n <= first || n >= static_cast<int>(g.nodes.size()) - after) && below(2)) g.edges.push_back({n - 1, n, times(choices(n - 1) * choices(n))});
+  std::shuffle(g.edges.begin(), g.edges.end(), random);
+  std::stable_sort(g.edges.begin(), g.edges.end(), [](const cost_edge& a, const cost_edge& b) { return std::max(a.from, a.to) < std::max(b.from, b.to); });
+  return g;
+}
+
+// The same graph, no two tables of it shared.
+cost_graph unshared(cost_graph g) {
+  for (cost_node& n : g.nodes) n.time = std::vector<double>(n.time);
+  for (cost_edge& e : g.edges) e.time = std::vector<double>(e.time);
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("runs of equal segments are solved as if they were not") {
+  std::mt19937 random(17);
+  int runs = 0, infeasible = 0, outside = 0, limited = 0;
+  for (int r = 0; r < 3000; ++r) {
+    cost_graph g = random_run(random, 8 + static_cast<int>(random() % 20));
+    const auto run = cfp::detail::repeat_finder(g).find(8);
+    runs += run && cfp::detail::run_solver::worthwhile(g, *run);
+    outside += run && !run->outside.empty();
+    const solution by_powers = solve(g), plain = solve(unshared(g));
+    REQUIRE(by_powers.optimal);
+    REQUIRE(by_powers.feasible == plain.feasible);
+    infeasible += !plain.feasible;
+    if (!plain.feasible) continue;
+    REQUIRE(by_powers.time == Approx(plain.time).epsilon(1e-12));
+    REQUIRE(evaluate(g, by_powers.choices).time == by_powers.time);
+    REQUIRE(evaluate(g, by_powers.choices).memory == by_powers.memory);
+    g.memory_limit = by_powers.memory - static_cast<std::int64_t>(random() % 3);
+    const solution tight = solve(g), tight_plain = solve(unshared(g));
+    REQUIRE(tight.feasible == tight_plain.feasible);
+    if (tight.feasible) REQUIRE(tight.time == Approx(tight_plain.time).epsilon(1e-9));
+    limited += tight.feasible && tight.time > plain.time;
+  }
+  CHECK(runs > 1000);
+  CHECK(outside > 300);
+  CHECK(infeasible > 30);
+  CHECK(limited > 100);
+}
+
+TEST_CASE("a run of many copies is as one computed step by step") {
+  const cost_graph g = layered_costs(1000, 5, 3, true);
+  const auto run = cfp::detail::repeat_finder(g).find(8);
+  REQUIRE(run);
+  CHECK(run->period == 10);
+  CHECK(run->count >= 998);
+  CHECK(solve(g).time == Approx(solve(unshared(g)).time).epsilon(1e-12));
+}

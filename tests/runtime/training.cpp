@@ -216,3 +216,25 @@ TEST_CASE("a step in pieces needs less memory, reduces gradients once, and gathe
     CHECK(sent(g, "batch/regathered batch", kind::all_gather) == passes * (table_bytes + 2 * other_bytes) / 2);  // no gradient reads the table
   }
 }
+
+TEST_CASE("a training that ends in what is no number is not taken for right") {
+  graph g;
+  value v;
+  v.label = "w";
+  g.add(v);
+  driver::trained<float> right;
+  right.loss = {2.0, 1.0};
+  right.weights = {0};
+  right.before = {{0.0f, 0.0f}};
+  right.after = {{1.0f, 2.0f}};
+  CHECK(driver::compare(right, right, g).loss == 0);
+  CHECK(driver::compare(right, right, g).parameters == 0);
+  driver::trained<float> wrong = right;
+  wrong.loss[1] = std::nan("");
+  wrong.after[0][1] = std::nanf("");
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const auto& [a, b] : {std::pair{right, wrong}, {wrong, right}, {wrong, wrong}}) {
+    CHECK(driver::compare(a, b, g).loss == infinite);
+    CHECK(driver::compare(a, b, g).parameters == infinite);
+  }
+}

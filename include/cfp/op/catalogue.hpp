@@ -55,19 +55,19 @@ inline constexpr struct mul_t : op<"..., ... -> ...", mul_t> {
   CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
 } mul;
 
-/// Gaussian error linear unit, tanh form (`gelu_new`): x/2 (1 + tanh(u)) = x / (1 + exp(-2u)).
+/// Gaussian error linear unit, tanh form (`gelu_new`): x/2 (1 + tanh(u)) = x sigmoid(2u).
 inline constexpr struct gelu_t : op<"... -> ...", gelu_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
     const T u = T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
-    return x / (T(1) + exp(-u - u));
+    return x * sigmoid(u + u);
   }
 } gelu;
 
 /// Sigmoid linear unit of the gate times the other operand.
 inline constexpr struct gated_silu_t : op<"..., ... -> ...", gated_silu_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T gate, T up) { return gate / (T(1) + exp(-gate)) * up; }
+  CFP_HOST_DEVICE static T apply(T gate, T up) { return gate * sigmoid(gate) * up; }
 } gated_silu;
 
 /// max(x, 0)

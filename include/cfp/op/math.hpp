@@ -43,6 +43,9 @@ CFP_HOST_DEVICE inline float sin(float x) { return std::sin(x); }
 CFP_HOST_DEVICE inline double sin(double x) { return std::sin(x); }
 CFP_HOST_DEVICE inline float cos(float x) { return std::cos(x); }
 CFP_HOST_DEVICE inline double cos(double x) { return std::cos(x); }
+/// 1 / (1 + exp(-x)), with a derivative where exp(-x) overflows too: write x * sigmoid(x), not x / (1 + exp(-x)).
+CFP_HOST_DEVICE inline float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+CFP_HOST_DEVICE inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 template <class T>
 CFP_HOST_DEVICE dual<T> exp(dual<T> x) {
@@ -62,6 +65,11 @@ template <class T>
 CFP_HOST_DEVICE dual<T> tanh(dual<T> x) {
   const T t = cfp::tanh(x.value);
   return {t, (T(1) - t * t) * x.slope};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> sigmoid(dual<T> x) {
+  const T s = cfp::sigmoid(x.value);
+  return {s, s * (T(1) - s) * x.slope};
 }
 template <class T>
 CFP_HOST_DEVICE dual<T> sin(dual<T> x) {

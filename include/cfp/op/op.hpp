@@ -3,7 +3,7 @@
 //   inline constexpr cfp::op<"batch seq in, in out -> batch seq out"> linear;   // a contraction; of one operand: a reshape
 //
 //   inline constexpr struct swiglu_t : cfp::op<"..., ... -> ...", swiglu_t> {   // any other: a rule and a functor
-//     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { return gate / (T(1) + cfp::exp(-gate)) * up; }
+//     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { return gate * cfp::sigmoid(gate) * up; }
 //   } swiglu;
 //
 // Its gradient operators follow from the functor by dual numbers. Optional static members:

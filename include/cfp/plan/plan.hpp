@@ -69,7 +69,7 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   for (std::size_t n = 0; n < choices.size(); ++n)
     for (std::size_t c = 0; c < costs.nodes[n].time.size(); ++c)
       if (choices[n] >= 0 && static_cast<int>(c) != choices[n])
-        costs.nodes[n].time[c] = std::numeric_limits<double>::infinity();
+        costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
   return costs;
 }
 

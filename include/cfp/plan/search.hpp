@@ -36,7 +36,7 @@ class plan_search {
 
   /// Adds the best plan with some decisions fixed (choice >= 0), its segments run whole, if there is one.
   void add(const std::string& label, const std::vector<int>& choices) {
-    const solution s = timed_solve(fixed(corrected(), choices));
+    const solution s = best([&] { return fixed(corrected(), choices); });
     if (!s.feasible) return;
     named_.push_back(realise(label, g_, mesh_, d_, first(s.choices), profiler_.real_bytes()));
     price(named_.back());
@@ -50,9 +50,11 @@ class plan_search {
     double least = -std::numeric_limits<double>::infinity();
     bool settled = false;
     for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
-      cost_graph now = corrected();
-      now.memory_limit = bound;
-      const solution s = timed_solve(now);
+      const solution s = best([&] {
+        cost_graph now = corrected();
+        now.memory_limit = bound;
+        return now;
+      });
       if (!s.feasible) {
         if (tried.empty()) throw nothing_fits{*bound, s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
         break;
@@ -124,6 +126,17 @@ class plan_search {
   std::vector<int> first(std::vector<int> choices) const {
     choices.resize(d_.nodes.size());
     return choices;
+  }
+
+  // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left of bounds
+  // then does not undercut it.
+  template <class Make>
+  solution best(const Make& make) {
+    for (;;) {
+      const solution s = timed_solve(make());
+      if (!s.feasible || profiler_.ask(first(s.choices)) == 0) return s;
+      costs_ = profiler_.costs();
+    }
   }
 
   solution timed_solve(const cost_graph& of) {

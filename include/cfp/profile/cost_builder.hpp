@@ -54,6 +54,26 @@ class cost_builder {
   virtual ~cost_builder() = default;
   long real_bytes() const { return real_bytes_; }
 
+  /// The cost graph as far as times are known; lower bounds elsewhere, where the builder measures only what it is asked for.
+  cost_graph costs() { return collect({}); }
+
+  /// Has everything measured that a plan uses; returns how many figures were not known.
+  long ask(const std::vector<int>& choices) {
+    const bool before = std::exchange(asking_, true);
+    const long unknown = unknown_;
+    std::vector<std::size_t> fresh;
+    for (std::size_t n = 0; n < d_.nodes.size(); ++n) {
+      if (of_node_[n] == nullptr || of_node_[n]->known[static_cast<std::size_t>(choices[n])]) continue;
+      price(*of_node_[n], static_cast<std::size_t>(choices[n]));
+      fresh.push_back(n);
+    }
+    for (const decision_edge& e : d_.edges) pair_time(e, static_cast<std::size_t>(choices[static_cast<std::size_t>(e.from)]), static_cast<std::size_t>(choices[static_cast<std::size_t>(e.to)]));
+    if (unknown_ > unknown && measured_again())
+      for (const std::size_t n : fresh) price(*of_node_[n], static_cast<std::size_t>(choices[n]));
+    asking_ = before;
+    return unknown_ - unknown;
+  }
+
   /// Milliseconds of a conversion.
   double conversion_time(int v, const partition& from, const partition& to) {
     const conversion c = convert(from, to, g_[v].shape, g_[v].width(real_bytes_), mesh_);
@@ -69,14 +89,21 @@ class cost_builder {
 
  protected:
   struct priced {
-    std::vector<double> time;
+    shared_table time;
     std::vector<std::int64_t> memory, transient;
+    std::vector<bool> known;  ///< or a bound
+    std::size_t node = 0;     ///< the first decision of these
   };
 
   /// Milliseconds of a part's program under a choice, its memory planned.
   virtual double program_time(const decision& n, std::size_t choice, const sharding& plan, const program& p) = 0;
   /// Milliseconds of one step of a conversion.
   virtual double step_time(int v, const partition& from, const conversion_step& s) = 0;
+  /// Measures once more what was measured since the last call; false if figures do not change by that.
+  virtual bool measured_again() { return false; }
+
+  bool asking_ = true;  ///< or a bound will do for what is not known
+  long unknown_ = 0;    ///< figures wanted that were not known
 
   void put(std::string& out, const assignment& a) const {
     for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
@@ -94,6 +121,9 @@ class cost_builder {
 
   cost_graph collect(const std::function<void(const std::string& what)>& tell) {
     cost_graph out;
+    of_node_.assign(d_.nodes.size(), nullptr);
+    std::set<const priced*> bounded;
+    key_of_.resize(d_.nodes.size());
     for (const decision& n : d_.nodes) {
       cost_node node;
       node.name = n.label;
@@ -101,13 +131,24 @@ class cost_builder {
         node.time.assign(n.choices(), 0.0);
         node.memory.assign(n.choices(), 0);
       } else {
-        auto [at, fresh] = unique_.try_emplace(choices_of(n));
+        const auto index = static_cast<std::size_t>(&n - d_.nodes.data());
+        if (key_of_[index].empty()) key_of_[index] = choices_of(n);
+        auto [at, fresh] = unique_.try_emplace(key_of_[index]);
+        of_node_[index] = &at->second;
         if (fresh) {
+          at->second.node = index;
+          at->second.time.assign(n.choices(), 0.0);
+          at->second.memory.resize(n.choices());
+          at->second.transient.resize(n.choices());
+          at->second.known.resize(n.choices());
           for (std::size_t c = 0; c < n.choices(); ++c) {
             if (tell) tell(n.label + " [" + n.names[c] + "]");
-            price(n, c, at->second);
+            price(at->second, c);
           }
         }
+        if (!fresh && !asking_ && bounded.insert(&at->second).second)  // what is known by now may bound what is not
+          for (std::size_t c = 0; c < n.choices(); ++c)
+            if (!at->second.known[c]) price(at->second, c);
         node.time = at->second.time;
         node.memory = at->second.memory;
         node.transient = at->second.transient;
@@ -118,7 +159,8 @@ class cost_builder {
     return out;
   }
 
-  void price(const decision& n, std::size_t c, priced& into) {
+  void price(priced& into, std::size_t c) {
+    const decision& n = d_.nodes[into.node];
     sharding plan = sharding::replicated(g_);
     for (std::size_t i = 0; i < n.operations.size(); ++i)
       plan.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
@@ -126,10 +168,12 @@ class cost_builder {
     if (n.kind == decision::rest_of_weight) wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
     program p = lower(g_, mesh_, plan, n.operations, real_bytes_, false, wanted);
     plan_memory(p);
-    into.time.push_back(program_time(n, c, plan, p));
+    const long unknown = unknown_;
+    into.time.set(c, program_time(n, c, plan, p));
+    into.known[c] = asking_ || unknown_ == unknown;
     const program_memory memory = memory_of(p, g_);
-    into.memory.push_back(memory.kept);
-    into.transient.push_back(memory.transient);
+    into.memory[c] = memory.kept;
+    into.transient[c] = memory.transient;
   }
 
   // How often a step brings a tensor from one decision to another: weights, and what updates read, once.
@@ -140,14 +184,34 @@ class cost_builder {
     return once ? 1 : g_.passes;
   }
 
+  // Milliseconds a step takes to bring a tensor from one decision's choice to another's.
+  double pair_time(const decision_edge& e, std::size_t i, std::size_t j) {
+    const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
+    const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
+    double ms = std::numeric_limits<double>::infinity();
+    if (b.kind == decision::forms_of_tensor) {  // each form made from what is there; the second may use the first
+      const partition from = held_after(g_, a, i, e.value);
+      const auto& forms = b.forms[j];
+      ms = conversion_time(e.value, from, forms[0]);
+      if (forms.size() > 1) ms += std::min(conversion_time(e.value, from, forms[1]), conversion_time(e.value, forms[0], forms[1]));
+    } else if (a.kind == decision::forms_of_tensor) {  // a form, or a local piece of one
+      const partition to = needed_by(g_, b, j, e.value);
+      for (const partition& p : a.forms[i]) {
+        const conversion c = convert(p, to, g_[e.value].shape, g_[e.value].width(real_bytes_), mesh_);
+        if (c.possible && c.collectives() == 0) ms = std::min(ms, conversion_time(e.value, p, to));
+      }
+    } else {
+      ms = conversion_time(e.value, held_after(g_, a, i, e.value), needed_by(g_, b, j, e.value));
+    }
+    return times(e) * ms;
+  }
+
   cost_edge edge(const decision_edge& e) {
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
-    const int often = times(e);
     cost_edge out;
     out.from = e.from;
     out.to = e.to;
-    const double never = std::numeric_limits<double>::infinity();
     // Few distinct partitions stand behind many choices: price those, then fill the matrix.
     std::vector<partition> from, to;
     std::vector<std::size_t> from_of, to_of;
@@ -162,30 +226,26 @@ class cost_builder {
     if (b.kind != decision::forms_of_tensor)
       for (std::size_t j = 0; j < b.choices(); ++j) to_of.push_back(intern(to, needed_by(g_, b, j, e.value)));
     std::map<std::pair<std::size_t, std::size_t>, double> memo;
+    std::vector<double> time;
     for (std::size_t i = 0; i < a.choices(); ++i)
       for (std::size_t j = 0; j < b.choices(); ++j) {
         const std::size_t x = from_of.empty() ? i : from_of[i], y = to_of.empty() ? j : to_of[j];
         const auto [at, fresh] = memo.try_emplace({x, y}, 0.0);
-        if (fresh) {
-          if (b.kind == decision::forms_of_tensor) {  // each form made from what is there; the second may use the first
-            const auto& forms = b.forms[j];
-            double ms = conversion_time(e.value, from[x], forms[0]);
-            if (forms.size() > 1)
-              ms += std::min(conversion_time(e.value, from[x], forms[1]), conversion_time(e.value, forms[0], forms[1]));
-            at->second = ms;
-          } else if (a.kind == decision::forms_of_tensor) {  // a form, or a local piece of one
-            at->second = never;
-            for (const partition& p : a.forms[i]) {
-              const conversion c = convert(p, to[y], g_[e.value].shape, g_[e.value].width(real_bytes_), mesh_);
-              if (c.possible && c.collectives() == 0) at->second = std::min(at->second, conversion_time(e.value, p, to[y]));
-            }
-          } else {
-            at->second = conversion_time(e.value, from[x], to[y]);
-          }
-        }
-        out.time.push_back(often * at->second);
+        if (fresh) at->second = pair_time(e, i, j);
+        time.push_back(at->second);
       }
+    out.time = interned(std::move(time));
     return out;
+  }
+
+  // Layers have edges alike: their times are held once.
+  shared_table interned(std::vector<double> time) {
+    const std::string_view bytes(reinterpret_cast<const char*>(time.data()), time.size() * sizeof(double));
+    std::vector<shared_table>& alike = tables_[std::hash<std::string_view>()(bytes)];
+    for (const shared_table& t : alike)
+      if (t.all() == time) return t;
+    alike.emplace_back(std::move(time));
+    return alike.back();
   }
 
   const graph& g_;
@@ -193,6 +253,9 @@ class cost_builder {
   const decision_graph& d_;
   const long real_bytes_;
   std::map<std::string, priced> unique_;
+  std::vector<std::string> key_of_;  // of a decision: what it computes under which choices
+  std::vector<priced*> of_node_;
+  std::unordered_map<std::size_t, std::vector<shared_table>> tables_;  // by hash
 };
 
 }  // namespace cfp

@@ -3,6 +3,7 @@
 
 #include <cfp/profile/cost_builder.hpp>
 #include <cfp/profile/measure.hpp>
+#include <cfp/profile/work.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -18,12 +19,32 @@ class profiler : public cost_builder {
         measure_([this, &k, &pool](const program& p, const measure_options& options) { return cfp::measure(pool, p, random_, k, options); }), table_(table) {}
   profiler(const profiler&) = delete;
 
-  int measured = 0;        ///< programs run, not found in the table
-  int wanted = 0;          ///< distinct table entries used
+  int measured = 0;                        ///< programs run, not found in the table
+  std::set<std::string> wanted;            ///< table entries there would be if all were measured
+  progress tell;                           ///< called before each program that is run
+  const profile_table* replay = nullptr;   ///< where measurements come from instead of being run: for tests
+
+  /// From here on only what is asked for is measured. What is not has a lower bound: its arithmetic at the highest rate seen in
+  /// any program, or its traffic at the highest bandwidth seen in any program (a conversion: of its kind), whichever takes
+  /// longer, times `margin`.
+  void be_lazy() { asking_ = false; }
+  /// How much of the table was needed.
+  struct knowledge {
+    int of = 0, measured = 0, below_bound = 0;
+  };
+  knowledge known() const {
+    knowledge out;
+    for (const std::string& k : wanted) out.measured += table_.entries.count(k) > 0;
+    out.of = static_cast<int>(wanted.size());
+    out.below_bound = static_cast<int>(below_bound.size());
+    return out;
+  }
+  static constexpr double margin = 0.7;
+  std::vector<std::string> below_bound;    ///< entries that turned out faster than their bound said: what the certificate does not cover
 
   /// The cost graph: milliseconds per step. What is not in the table is measured in two passes over everything, so
   /// that a moment's disturbance is not the property of one choice.
-  cost_graph build(const progress& tell) {
+  cost_graph build() {
     int all = 0, done = 0;
     std::set<std::string> seen;
     for (const decision& n : d_.nodes)
@@ -33,6 +54,7 @@ class profiler : public cost_builder {
     };
     collect(first);
     const std::vector<job> again = std::move(fresh_);
+    fresh_.clear();
     double at = 0;
     for (const job& j : again) {
       if (tell) tell(all + static_cast<int>(at++ / static_cast<double>(again.size()) * all), 2 * all, j.name + " again");
@@ -49,8 +71,11 @@ class profiler : public cost_builder {
     plan_memory(p);
     const std::string k = key("whole " + label, operations, plan, true);
     const auto run = [this, p] { return measure_(p, {5, 15, 0.5, 0.01}); };
-    if (const auto at = table_.entries.find(k); again && at != table_.entries.end()) at->second = undisturbed(at->second, run());
-    return look_up(k, run);
+    const auto [at, fresh] = table_.entries.try_emplace(k);
+    measured += fresh;
+    if (fresh) at->second = run();
+    else if (again) at->second = undisturbed(at->second, run());
+    return at->second;
   }
 
  private:
@@ -59,13 +84,49 @@ class profiler : public cost_builder {
     std::function<measurement()> run;
   };
 
-  measurement look_up(const std::string& k, const std::function<measurement()>& measure_it) {
-    ++wanted;
+  measurement look_up(const std::string& k, const std::string& kind, const work_done& work, const std::function<measurement()>& measure_it) {
+    wanted.insert(k);
     const auto at = table_.entries.find(k);
-    if (at != table_.entries.end()) return at->second;
+    if (at != table_.entries.end()) {
+      learn(kind, work, at->second);
+      return at->second;
+    }
+    ++unknown_;
+    const double least = bound(kind, work);
+    if (!asking_) return {least, 0, 0};
+    if (tell) tell(measured, 0, k);
     ++measured;
     fresh_.push_back({k, measure_it});
-    return table_.entries[k] = measure_it();
+    const measurement m = table_.entries[k] = replay ? replay->entries.at(k) : measure_it();
+    if (m.median < least) below_bound.push_back(k);
+    learn(kind, work, m);
+    return m;
+  }
+
+  // Work per millisecond, the most seen.
+  void learn(const std::string& kind, const work_done& work, const measurement& m) {
+    if (!(m.median > 0)) return;
+    work_done& best = rates_[kind];
+    best.flops = std::max(best.flops, work.flops / m.median);
+    best.traffic = std::max(best.traffic, work.traffic / m.median);
+  }
+  double bound(const std::string& kind, const work_done& work) const {
+    const auto at = rates_.find(kind);
+    if (at == rates_.end()) return 0;
+    const auto time = [](double amount, double rate) { return amount > 0 && rate > 0 ? amount / rate : 0; };
+    return margin * std::max(time(work.flops, at->second.flops), time(work.traffic, at->second.traffic));
+  }
+
+  bool measured_again() override {
+    const std::vector<job> again = std::move(fresh_);
+    fresh_.clear();
+    if (replay) return false;
+    for (const job& j : again) {
+      if (tell) tell(measured, 0, j.name + " again");
+      measurement& m = table_.entries[j.name];
+      m = undisturbed(m, j.run());
+    }
+    return !again.empty();
   }
 
   // Of two measurements of one thing: what else runs on a machine only ever adds time.
@@ -86,7 +147,7 @@ class profiler : public cost_builder {
 
   double program_time(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
     const std::string k = key(n.label + " [" + n.names[c] + "]", n.operations, plan, false);
-    return look_up(k, [this, p] { return measure_(p, {}); }).median;
+    return look_up(k, "programs", work_of(p, g_), [this, p] { return measure_(p, {}); }).median;
   }
 
   double step_time(int v, const partition& from, const conversion_step& s) override {
@@ -103,7 +164,8 @@ class profiler : public cost_builder {
     else if (s.kind == step::all_to_all) k += around(a, s.to) + " to " + around(b, s.dim);
     else k += around(a, s.dim);
     if (const long width = g_[v].width(real_bytes_); width != 4) k += " of " + std::to_string(width) + " bytes";
-    return look_up(k, [this, v, from, s] { return measure_step(v, from, s); }).median;
+    const double traffic = static_cast<double>((elements(a) + elements(b)) * g_[v].width(real_bytes_));
+    return look_up(k, std::string(step_names[s.kind]), {0, traffic, 0}, [this, v, from, s] { return measure_step(v, from, s); }).median;
   }
 
   measurement measure_step(int v, const partition& from, const conversion_step& s) {
@@ -143,6 +205,7 @@ class profiler : public cost_builder {
   const std::function<measurement(const program&, const measure_options&)> measure_;
   profile_table& table_;
   std::vector<job> fresh_;  // measured since the last second pass
+  std::map<std::string, work_done> rates_;
 };
 
 }  // namespace cfp

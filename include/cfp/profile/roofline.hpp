@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/profile/cost_builder.hpp>
+#include <cfp/profile/work.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -22,30 +23,13 @@ struct described_machine {
 /// Milliseconds of an instruction.
 inline double time_of(const instruction& i, const program& p, const graph& g, const described_machine& m) {
   if (i.nothing) return 0;
-  const auto bytes = [&](int b) { return static_cast<double>(p[b].bytes); };
-  if (i.kind != instruction::compute) {
-    double seconds = m.launch + (bytes(i.in[0]) + bytes(i.out[0])) / m.bandwidth;
-    if (i.step.communicates()) {
-      const auto& link = m.links[static_cast<std::size_t>(i.step.axis)];
-      const double whole = static_cast<double>(elements(g[p[i.in[0]].value].shape) * g[p[i.in[0]].value].width(p.real_bytes));
-      seconds += link.latency + static_cast<double>(bytes_sent(i.step, p[i.in[0]].held, static_cast<long>(whole), p.mesh)) / link.bandwidth;
-    }
-    return 1000 * seconds;
+  const work_done w = work_of(i, p, g);
+  double seconds = m.launch + std::max(w.flops / m.flops, w.traffic / m.bandwidth);
+  if (i.kind == instruction::reshard && i.step.communicates()) {
+    const auto& link = m.links[static_cast<std::size_t>(i.step.axis)];
+    seconds += link.latency + w.sent / link.bandwidth;
   }
-  const operation& o = g.at(i.op);
-  double work = o.op->body == op_body::product ? 2 : 0, traffic = 0;
-  for (int f = 0; f < o.r.factors.size() && work > 0; ++f) {
-    work *= static_cast<double>(o.sizes[f]);
-    for (int a = 0; a < p.mesh.rank(); ++a)
-      if (i.assigned.factor[a] == f) work /= p.mesh.size(a);
-  }
-  for (int k = 0; k < i.in.size(); ++k) {
-    bool table = false;  // of a table only the rows that are asked for are read
-    for (signed char f : o.r.operands[k].factors) table = table || o.r.factors[f].one_hot;
-    traffic += table ? bytes(i.out[0]) : bytes(i.in[k]);
-  }
-  for (int b : i.out) traffic += bytes(b);
-  return 1000 * (m.launch + std::max(work / m.flops, traffic / m.bandwidth));
+  return 1000 * seconds;
 }
 
 /// Prices decisions by a description.

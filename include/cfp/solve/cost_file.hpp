@@ -83,7 +83,7 @@ class cost_reader {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= nodes) refuse(owner + " must be the index of one of " + std::to_string(nodes) + " nodes, got " + value.dump());
     return value.get<int>();
   }
-  void times(const json& value, const std::string& owner, std::vector<double>& into) const {
+  void times(const json& value, const std::string& owner, shared_table& into) const {
     array(value, owner);
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (!value[i].is_number() && !value[i].is_null()) refuse(owner + "[" + std::to_string(i) + "] must be a number, or null for infinite, got " + value[i].dump());

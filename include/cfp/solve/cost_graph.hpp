@@ -12,7 +12,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "shared_table.hpp"
 
 namespace cfp::inline v0_1 {
 
@@ -20,7 +23,7 @@ namespace cfp::inline v0_1 {
 /// `transient` (same length, or empty for all zeros) only the largest over all nodes counts.
 struct cost_node {
   std::string name;
-  std::vector<double> time;
+  shared_table time;
   std::vector<std::int64_t> memory;
   std::vector<std::int64_t> transient;
 };
@@ -30,7 +33,7 @@ struct cost_node {
 struct cost_edge {
   int from;
   int to;
-  std::vector<double> time;
+  shared_table time;
 };
 
 /// The whole problem: minimise the sum of times, subject to (sum of memory) + (largest transient) <= limit.
@@ -72,7 +75,8 @@ inline std::string edge_label(const cost_edge& edge, std::size_t index) {
 }
 
 /// The largest finite magnitude among `times`; throws if one is NaN or minus infinity.
-inline double check_times(const std::vector<double>& times, const std::string& owner, const char* entry) {
+template <class Owner>
+double check_times(const std::vector<double>& times, const Owner& owner, const char* entry) {
   double largest = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const double magnitude = std::fabs(times[i]);
@@ -80,7 +84,7 @@ inline double check_times(const std::vector<double>& times, const std::string& o
       largest = magnitude > largest ? magnitude : largest;
     } else if (!(times[i] > 0)) {
       throw invalid_cost_graph(
-          owner + ": the time of " + entry + " " + std::to_string(i) +
+          owner() + ": the time of " + entry + " " + std::to_string(i) +
           " must be a finite number or +infinity, got: " + (std::isnan(times[i]) ? "nan" : "-inf"));
     }
   }
@@ -88,16 +92,16 @@ inline double check_times(const std::vector<double>& times, const std::string& o
 }
 
 /// The largest of `bytes`; throws if there is not one for each choice, or if one is negative or too large.
-inline std::int64_t check_memory(const std::vector<std::int64_t>& bytes, std::size_t choices,
-                                 const std::string& owner, const char* kind) {
+template <class Owner>
+std::int64_t check_memory(const std::vector<std::int64_t>& bytes, std::size_t choices, const Owner& owner, const char* kind) {
   if (bytes.size() != choices) {
-    throw invalid_cost_graph(owner + ": " + kind + " must have one entry for each of the " +
+    throw invalid_cost_graph(owner() + ": " + kind + " must have one entry for each of the " +
                              std::to_string(choices) + " choices, got: " + std::to_string(bytes.size()));
   }
   std::int64_t largest = 0;
   for (std::size_t c = 0; c < choices; ++c) {
     if (bytes[c] < 0) {
-      throw invalid_cost_graph(owner + ": the " + kind + " of choice " + std::to_string(c) +
+      throw invalid_cost_graph(owner() + ": the " + kind + " of choice " + std::to_string(c) +
                                " must not be negative, got: " + std::to_string(bytes[c]));
     }
     largest = bytes[c] > largest ? bytes[c] : largest;
@@ -105,17 +109,19 @@ inline std::int64_t check_memory(const std::vector<std::int64_t>& bytes, std::si
   return largest;
 }
 
-inline void check_total_memory(std::int64_t so_far, std::int64_t more, const std::string& owner) {
+template <class Owner>
+void check_total_memory(std::int64_t so_far, std::int64_t more, const Owner& owner) {
   if (more > max_total_memory - so_far) {
-    throw invalid_cost_graph(owner + ": the largest memory figures up to here must sum to at most " +
+    throw invalid_cost_graph(owner() + ": the largest memory figures up to here must sum to at most " +
                              std::to_string(max_total_memory) + " bytes, got: " + std::to_string(so_far) +
                              " + " + std::to_string(more) + "; forbid a choice by an infinite time instead");
   }
 }
 
-inline void check_total_time(double total, const std::string& owner) {
+template <class Owner>
+void check_total_time(double total, const Owner& owner) {
   if (total > max_total_time) {
-    throw invalid_cost_graph(owner +
+    throw invalid_cost_graph(owner() +
                              ": the largest finite times up to here must sum to at most 1e300 in magnitude" +
                              ", got more; forbid a choice by an infinite time instead");
   }
@@ -123,21 +129,21 @@ inline void check_total_time(double total, const std::string& owner) {
 
 inline void check_edge(const cost_graph& graph, std::size_t index) {
   const cost_edge& edge = graph.edges[index];
-  const std::string owner = edge_label(edge, index);
+  const auto owner = [&] { return edge_label(edge, index); };
   for (const int end : {edge.from, edge.to}) {
     if (end < 0 || static_cast<std::size_t>(end) >= graph.nodes.size()) {
-      throw invalid_cost_graph(owner + ": both ends must be nodes, at least 0 and less than " +
+      throw invalid_cost_graph(owner() + ": both ends must be nodes, at least 0 and less than " +
                                std::to_string(graph.nodes.size()) + ", got: " + std::to_string(end));
     }
   }
   if (edge.from == edge.to) {
-    throw invalid_cost_graph(owner +
+    throw invalid_cost_graph(owner() +
                              ": an edge must join two different nodes; add its times to the node instead");
   }
   const std::size_t rows = graph.nodes[static_cast<std::size_t>(edge.from)].time.size();
   const std::size_t columns = graph.nodes[static_cast<std::size_t>(edge.to)].time.size();
   if (edge.time.size() != rows * columns) {
-    throw invalid_cost_graph(owner + ": the table must have " + std::to_string(rows) + " x " +
+    throw invalid_cost_graph(owner() + ": the table must have " + std::to_string(rows) + " x " +
                              std::to_string(columns) + " entries, got: " + std::to_string(edge.time.size()));
   }
 }
@@ -152,11 +158,17 @@ inline void validate(const cost_graph& graph) {
   std::int64_t total_memory = 0;
   std::int64_t largest_transient = 0;
   double total_time = 0;
+  std::unordered_map<const void*, double> checked;  // of every table, the largest magnitude
+  const auto check = [&](const shared_table& times, const auto& owner, const char* entry) {
+    const auto [at, fresh] = checked.try_emplace(times.id(), 0.0);
+    if (fresh) at->second = detail::check_times(times, owner, entry);
+    return at->second;
+  };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const cost_node& node = graph.nodes[n];
-    const std::string owner = detail::node_label(graph, n);
-    if (node.time.empty()) throw invalid_cost_graph(owner + ": a node needs at least one choice, got none");
-    total_time += detail::check_times(node.time, owner, "choice");
+    const auto owner = [&] { return detail::node_label(graph, n); };
+    if (node.time.empty()) throw invalid_cost_graph(owner() + ": a node needs at least one choice, got none");
+    total_time += check(node.time, owner, "choice");
     detail::check_total_time(total_time, owner);
     const std::int64_t memory = detail::check_memory(node.memory, node.time.size(), owner, "memory");
     detail::check_total_memory(total_memory, memory, owner);
@@ -166,11 +178,11 @@ inline void validate(const cost_graph& graph) {
     detail::check_total_memory(0, transient, owner);
     largest_transient = transient > largest_transient ? transient : largest_transient;
   }
-  detail::check_total_memory(total_memory, largest_transient, "the largest transient");
+  detail::check_total_memory(total_memory, largest_transient, [] { return std::string("the largest transient"); });
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
     detail::check_edge(graph, e);
-    const std::string owner = detail::edge_label(graph.edges[e], e);
-    total_time += detail::check_times(graph.edges[e].time, owner, "entry");
+    const auto owner = [&] { return detail::edge_label(graph.edges[e], e); };
+    total_time += check(graph.edges[e].time, owner, "entry");
     detail::check_total_time(total_time, owner);
   }
 }

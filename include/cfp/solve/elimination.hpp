@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
+#include "budget.hpp"
 #include "elimination_steps.hpp"
 #include "problem.hpp"
 
@@ -36,10 +39,12 @@ inline void lower_to(double* what, std::size_t width, double fixed, const std::v
 class elimination {
  public:
   /// Splits tables so that they hold `max_entries` and one run takes `max_work` additions, if that can be
-  /// had.
-  elimination(const problem& p, double max_entries, double max_work) : p_(p) {
-    const std::vector<std::size_t> order = find_elimination_order(p, max_entries);
+  /// had. Throws `stopped` once `stop` is requested, here and in both runs.
+  elimination(const problem& p, double max_entries, double max_work, std::stop_token stop = {})
+      : p_(p), stop_(std::move(stop)) {
+    const std::vector<std::size_t> order = find_elimination_order(p, max_entries, stop_);
     for (double max_table = max_entries;; max_table /= 8) {
+      leave_if(stop_);
       layout_ = layout_builder(p, order, max_table).take();
       const auto messages = static_cast<double>(layout_.size - layout_.message_begin);
       if ((messages <= max_entries && layout_.work <= max_work) || max_table < 1) break;
@@ -123,6 +128,8 @@ class elimination {
   }
 
  private:
+  static constexpr std::size_t rows_at_once = 64;  // between looks at the stop token
+
   [[nodiscard]] double& at(std::vector<double>& table, std::size_t place) const {
     return table[place - layout_.message_begin];
   }
@@ -152,6 +159,7 @@ class elimination {
   void send(const elimination_step& step) {
     std::vector<const double*> tables(step.wide);
     for (row_walker walker(step); !walker.done(); walker.next()) {
+      if (walker.row() % rows_at_once == 0) leave_if(stop_);
       double* row = data_.data() + step.message + walker.row() * step.width;
       std::fill(row, row + step.width, infinite_time);
       for (std::size_t c = 0; c < p_.nodes[step.node].size(); ++c) {
@@ -166,6 +174,7 @@ class elimination {
 
   void spread(const elimination_step& step, std::vector<double>& row) {
     for (row_walker walker(step); !walker.done(); walker.next()) {
+      if (walker.row() % rows_at_once == 0) leave_if(stop_);
       for (std::size_t c = 0; c < p_.nodes[step.node].size(); ++c) {
         walker.choose(c);
         row_through(step, walker, c, row);
@@ -199,6 +208,7 @@ class elimination {
   }
 
   const problem& p_;
+  std::stop_token stop_;
   elimination_layout layout_;
   std::vector<double> data_;             // edges, then messages
   std::vector<std::size_t> node_begin_;  // where a node's choices begin in the next two

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <stop_token>
 #include <tuple>
 #include <vector>
 
+#include "budget.hpp"
 #include "problem.hpp"
 
 namespace cfp::inline v0_1::detail {
@@ -39,9 +41,11 @@ class order_search {
     for (std::size_t n = 0; n < own_.size(); ++n) queue_.insert(key_[n] = key(n));
   }
 
-  elimination_order run() {
+  /// Throws `stopped` once `stop` is requested.
+  elimination_order run(const std::stop_token& stop) {
     elimination_order order;
     while (!queue_.empty()) {
+      leave_if(stop);
       const entry first = *queue_.begin();
       const std::size_t n = std::get<2>(first);
       queue_.erase(queue_.begin());
@@ -119,9 +123,9 @@ class order_search {
 };
 
 /// The cheaper of the orders that the two rules give.
-inline std::vector<std::size_t> find_elimination_order(const problem& p, double max_table) {
-  elimination_order by_table = order_search(p, order_rule::least_table, max_table).run();
-  elimination_order by_fill = order_search(p, order_rule::least_fill, max_table).run();
+inline std::vector<std::size_t> find_elimination_order(const problem& p, double max_table, const std::stop_token& stop) {
+  elimination_order by_table = order_search(p, order_rule::least_table, max_table).run(stop);
+  elimination_order by_fill = order_search(p, order_rule::least_fill, max_table).run(stop);
   return by_fill.steps < by_table.steps ? std::move(by_fill.nodes) : std::move(by_table.nodes);
 }
 

@@ -17,11 +17,33 @@
 #include "least_memory.hpp"
 #include "memory_search.hpp"
 #include "problem.hpp"
+#include "repeats.hpp"
 #include "solution.hpp"
 
 namespace cfp::inline v0_1 {
 
+inline solution solve(const cost_graph& graph, const solve_options& options);
+
 namespace detail {
+
+/// The fastest plan of a graph with a run of equal segments, memory left aside; nothing where there is no such run.
+inline std::optional<solution> solve_repeats(const cost_graph& graph, const solve_options& options) {
+  constexpr std::size_t least_copies = 8;
+  const auto run = repeat_finder(graph).find(least_copies);
+  if (!run || !run_solver::worthwhile(graph, *run)) return std::nullopt;
+  run_solver by_powers(graph, *run, options);
+  const auto smaller = by_powers.smaller();
+  if (!smaller) return std::nullopt;
+  solution answer = solve(*smaller, options);
+  leave_if(options.stop);
+  if (!answer.feasible) return answer;
+  answer.choices = by_powers.expand(answer.choices);
+  const plan_cost cost = evaluate(graph, answer.choices);
+  answer.time = cost.time;
+  answer.memory = cost.memory;
+  if (answer.optimal) answer.bound = answer.time;
+  return answer;
+}
 
 /// The rest of `solve`, for when the fastest plan of all exceeds the limit. `bound`: no plan takes less time.
 inline solution solve_within_limit(const problem& all, std::int64_t limit, const solve_options& options,
@@ -46,8 +68,12 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
 /// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget
 /// of `options` the answer is optimal, or proven infeasible; beyond it, `optimal` is false and the answer
 /// holds the best plan found and a proven lower bound (see `solution`). Throws `invalid_cost_graph`.
-inline solution solve(const cost_graph& graph, const solve_options& options = {}) {
+inline solution solve(const cost_graph& graph, const solve_options& options = {}) try {
   validate(graph);
+  detail::leave_if(options.stop);
+  if (const auto fastest = detail::solve_repeats(graph, options);
+      fastest && (!graph.memory_limit || (fastest->feasible && fastest->optimal && fastest->memory <= *graph.memory_limit)))
+    return *fastest;
   detail::work_meter meter(options);
   const std::int64_t limit = graph.memory_limit.value_or(std::numeric_limits<std::int64_t>::max());
   detail::incumbent best(graph, limit);
@@ -55,7 +81,7 @@ inline solution solve(const cost_graph& graph, const solve_options& options = {}
 
   const detail::problem p = detail::without_dominated(all, false);
   if (p.dead) return best.finish(detail::infinite_time);
-  detail::elimination e(p, options.max_entries, meter.left() / 2);
+  detail::elimination e(p, options.max_entries, meter.left() / 2, options.stop);
   meter.spend(e.work());
   const double bound = e.run(0);
   if (bound == detail::infinite_time) return best.finish(bound);
@@ -65,6 +91,8 @@ inline solution solve(const cost_graph& graph, const solve_options& options = {}
   if (fits && e.exact()) return best.finish(best.time());
   if (!graph.memory_limit) return best.finish(bound);
   return detail::solve_within_limit(all, limit, options, best, meter, bound);
+} catch (const detail::stopped&) {  // before anything was known
+  return detail::incumbent(graph, graph.memory_limit.value_or(std::numeric_limits<std::int64_t>::max())).finish(-detail::infinite_time);
 }
 
 }  // namespace cfp

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "budget.hpp"
 #include "cost_graph.hpp"
 #include "solution.hpp"
 
@@ -36,9 +37,9 @@ inline std::vector<std::vector<edge_to_earlier>> edges_to_earlier(const cost_gra
     const auto to = static_cast<std::size_t>(edge.to);
     const std::size_t columns = graph.nodes[to].time.size();
     if (from < to) {
-      edges[to].push_back({from, &edge.time, 1, columns});
+      edges[to].push_back({from, &edge.time.all(), 1, columns});
     } else {
-      edges[from].push_back({to, &edge.time, columns, 1});
+      edges[from].push_back({to, &edge.time.all(), columns, 1});
     }
   }
   return edges;
@@ -66,10 +67,11 @@ inline prefix_cost extend(const prefix_cost& prefix, const cost_node& node,
 
 }  // namespace detail
 
-/// The best plan by plain enumeration; of equally fast plans the lexicographically smallest. Always optimal,
-/// with `least_memory` exact. Throws `invalid_cost_graph`, and `std::length_error` if there are more than
+/// The best plan by plain enumeration; of equally fast plans the lexicographically smallest. Optimal, with
+/// `least_memory` exact, unless the budget runs out (a step is a node of a plan); then it is the best of the
+/// first plans, with no bound. Throws `invalid_cost_graph`, and `std::length_error` if there are more than
 /// `max_exhaustive_plans` plans.
-inline solution exhaustive(const cost_graph& graph) {
+inline solution exhaustive(const cost_graph& graph, const solve_options& options = {}) {
   validate(graph);
   const std::size_t count = graph.nodes.size();
   double plans = 1;
@@ -88,9 +90,16 @@ inline solution exhaustive(const cost_graph& graph) {
   double best_time = std::numeric_limits<double>::infinity();
   std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();
   bool finite = false;
+  bool complete = true;
+  detail::work_meter meter(options);
 
   std::size_t changed = 0;  // the first node whose choice differs from the plan before
-  for (;;) {
+  for (std::uint64_t looked = 0;; ++looked) {
+    if (looked % 1024 == 1023 && meter.over()) {
+      complete = false;
+      break;
+    }
+    meter.spend(static_cast<double>(count - changed));
     for (std::size_t n = changed; n < count; ++n) {
       prefix[n + 1] = detail::extend(prefix[n], graph.nodes[n], edges[n], plan, plan[n]);
     }
@@ -112,17 +121,17 @@ inline solution exhaustive(const cost_graph& graph) {
   }
 
   solution answer;
-  answer.optimal = true;
+  answer.optimal = complete;
   answer.feasible = best_time < std::numeric_limits<double>::infinity();
   if (answer.feasible) {
     for (const std::size_t c : best) answer.choices.push_back(static_cast<int>(c));
     const plan_cost cost = evaluate(graph, answer.choices);
     answer.time = cost.time;
     answer.memory = cost.memory;
-  } else if (finite) {
+  } else if (finite && complete) {
     answer.least_memory = least_memory;
   }
-  answer.bound = answer.time;
+  if (complete) answer.bound = answer.time;
   return answer;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cost_graph.hpp"
+#include "greedy_plan.hpp"
 #include "problem.hpp"
 #include "solution.hpp"
 
@@ -21,8 +22,9 @@ class incumbent {
   incumbent(const cost_graph& graph, std::int64_t limit) : graph_(graph), limit_(limit) {}
 
   /// Whether the plan is finite and keeps the memory limit; if so it is kept if it is the fastest yet.
-  bool offer(const problem& p, const plan_indices& plan) {
-    const std::vector<int> choices = original_choices(p, plan);
+  bool offer(const problem& p, const plan_indices& plan) { return offer(original_choices(p, plan)); }
+
+  bool offer(const std::vector<int>& choices) {
     const plan_cost cost = evaluate(graph_, choices);
     if (cost.time == infinite_time || cost.memory > limit_) return false;
     if (!best_.feasible || cost.time < best_.time) {
@@ -39,8 +41,12 @@ class incumbent {
   /// Plans are told apart down to this: nothing is searched for that would be less than this much faster.
   [[nodiscard]] double resolution() const { return best_.feasible ? 1e-10 * std::fabs(best_.time) : 0.0; }
 
-  /// The answer, given a proven lower bound on the time of every plan.
-  [[nodiscard]] solution finish(double bound) const {
+  /// The answer, given a proven lower bound on the time of every plan. Where there may be a plan but none was found, one is
+  /// made without search if that can be done.
+  [[nodiscard]] solution finish(double bound) {
+    if (!best_.feasible && bound < infinite_time) {
+      if (const auto plan = greedy_plan(graph_)) offer(*plan);
+    }
     solution answer = best_;
     answer.optimal = bound == infinite_time || bound >= best_.time - resolution();
     answer.bound = answer.optimal ? best_.time : bound;

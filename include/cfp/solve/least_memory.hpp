@@ -50,7 +50,7 @@ struct least_sum_plan {
 inline std::optional<least_sum_plan> least_sum(const problem& p, const solve_options& options,
                                                work_meter& meter) {
   if (p.dead) return std::nullopt;
-  elimination e(p, options.max_entries, meter.left() / 4);
+  elimination e(p, options.max_entries, meter.left() / 4, options.stop);
   meter.spend(e.work());
   const double least = e.run(1);  // exact in double, see max_total_memory
   if (least == infinite_time) return std::nullopt;
@@ -121,7 +121,13 @@ inline least_memory_plan least_memory(const problem& with_times, const solve_opt
     if (meter.over() && (!best.plan.empty() || parent_bound > 0)) break;
     bands.pop();
     const problem narrowed = with_transients_in(p, levels[low], levels[high]);
-    const auto found = least_sum(narrowed, options, meter);
+    std::optional<least_sum_plan> found;
+    try {
+      found = least_sum(narrowed, options, meter);
+    } catch (const stopped&) {
+      best.bound = std::min(best.bound, parent_bound);
+      break;
+    }
     if (!found) continue;
     const std::int64_t bound = std::max(parent_bound, found->sum + levels[low]);
     const plan_indices plan = plan_in(p, narrowed, found->plan);

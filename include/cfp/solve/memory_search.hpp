@@ -39,9 +39,13 @@ class memory_search {
   double run(double bound) {
     bands_.push({bound, 0, 0, levels_.size() - 1, nullptr});
     while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
-      const band next = bands_.top();
+      band next = bands_.top();
       bands_.pop();
-      look_at(next);
+      try {
+        look_at(next);
+      } catch (const stopped&) {
+        give_up(next);
+      }
     }
     const double rest = bands_.empty() ? infinite_time : bands_.top().bound;
     return std::min({rest, unresolved_, best_.time()});
@@ -72,10 +76,11 @@ class memory_search {
     return time == infinite_time ? time : time - best_.resolution() + rounding(time, priced);
   }
 
-  void look_at(band now) {
+  /// Leaves what is known of the band in it, for when it is stopped.
+  void look_at(band& now) {
     const problem p = narrow(now);
     if (p.dead) return;
-    elimination e(p, options_.max_entries / 4, meter_.left() / 8);
+    elimination e(p, options_.max_entries / 4, meter_.left() / 8, options_.stop);
     constexpr double roughly = 0.02;
     const priced_bound priced = find_price(p, e, now, roughly);
     if (now.bound >= goal(0)) return;
@@ -197,10 +202,10 @@ class memory_search {
 
   /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it
   /// back.
-  void search(const problem& p, band now) {
+  void search(const problem& p, band& now) {
     if (p.dead) return;
     const std::int64_t floor = levels_[now.low];
-    elimination e(p, options_.max_entries / 4, infinite_time);
+    elimination e(p, options_.max_entries / 4, infinite_time, options_.stop);
     if (!e.exact()) return give_up(now);
     if (find_price(p, e, now, 0).within.empty() || now.bound >= goal(0)) return;
     const double all_memory = now.price * static_cast<double>(limit_ - floor - p.base_memory);

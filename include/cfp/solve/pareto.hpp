@@ -189,6 +189,7 @@ class pareto_search {
     std::vector<label> result;
     std::size_t tried = 0;
     for (const label& a : labels) {
+      leave_if(meter_.stop());
       for (std::uint32_t i = set.first; i < set.last; ++i) {
         const label& b = pool_[i];
         label sum{a.time + b.time,

@@ -26,7 +26,7 @@ struct exact_policy {
 /// Every plan there is; up to `max_exhaustive_plans`.
 struct exhaustive_policy {
   static constexpr std::string_view name = "exhaustive";
-  solution solve(const cost_graph& g, const solve_options& = {}) const { return exhaustive(g); }
+  solution solve(const cost_graph& g, const solve_options& o = {}) const { return exhaustive(g, o); }
 };
 
 static_assert(policy<exact_policy> && policy<exhaustive_policy>);

@@ -91,10 +91,10 @@ void run_queue_places(const call& c) {
   for (int d = 0; d < dims.factors.size(); ++d) size[dims.group[d]] *= c.size[dims.factors[d]];
   const auto [groups, tokens, experts] = size;
   const long choices = static_cast<long>(c.op->scalars[0]);
-  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), groups, [&, tokens = tokens, experts = experts](long g) {
+  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), groups, [&, tokens = tokens, experts = experts](long group) {
     using wide = wide_t<T>;
-    const numbers<T> gate = numbers<T>(c.operand[0]) + g * tokens * experts;
-    wide* place = static_cast<wide*>(c.result[0].data) + g * tokens * experts;
+    const numbers<T> gate = numbers<T>(c.operand[0]) + group * tokens * experts;
+    wide* place = static_cast<wide*>(c.result[0].data) + group * tokens * experts;
     std::fill_n(place, tokens * experts, wide(0));
     std::vector<long> waiting(static_cast<std::size_t>(experts), 0);
     for (long k = 0; k < choices; ++k)

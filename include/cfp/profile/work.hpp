@@ -1,0 +1,55 @@
+// Work: what a program does on one device, whatever time that takes.
+#pragma once
+
+#include <cfp/core/convert.hpp>
+#include <cfp/runtime/program.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Arithmetic of products, bytes read and written, bytes sent.
+struct work_done {
+  double flops = 0, traffic = 0, sent = 0;
+};
+
+/// Of an instruction.
+inline work_done work_of(const instruction& i, const program& p, const graph& g) {
+  work_done out;
+  if (i.nothing) return out;
+  const auto bytes = [&](int b) { return static_cast<double>(p[b].bytes); };
+  if (i.kind != instruction::compute) {
+    out.traffic = bytes(i.in[0]) + bytes(i.out[0]);
+    if (i.kind == instruction::reshard && i.step.communicates()) {
+      const long whole = elements(g[p[i.in[0]].value].shape) * g[p[i.in[0]].value].width(p.real_bytes);
+      out.sent = static_cast<double>(bytes_sent(i.step, p[i.in[0]].held, whole, p.mesh));
+    }
+    return out;
+  }
+  const operation& o = g.at(i.op);
+  out.flops = o.op->body == op_body::product ? 2 : 0;
+  for (int f = 0; f < o.r.factors.size() && out.flops > 0; ++f) {
+    out.flops *= static_cast<double>(o.sizes[f]);
+    for (int a = 0; a < p.mesh.rank(); ++a)
+      if (i.assigned.factor[a] == f) out.flops /= p.mesh.size(a);
+  }
+  for (int k = 0; k < i.in.size(); ++k) {
+    bool table = false;  // of a table only the rows that are asked for are read
+    for (signed char f : o.r.operands[k].factors) table = table || o.r.factors[f].one_hot;
+    out.traffic += table ? bytes(i.out[0]) : bytes(i.in[k]);
+  }
+  for (int b : i.out) out.traffic += bytes(b);
+  return out;
+}
+
+/// Of a step of a program.
+inline work_done work_of(const program& p, const graph& g) {
+  work_done out;
+  for (std::size_t i = 0; i < p.code.size(); ++i) {
+    const work_done w = work_of(p.code[i], p, g);
+    out.flops += p.runs(i) * w.flops;
+    out.traffic += p.runs(i) * w.traffic;
+    out.sent += p.runs(i) * w.sent;
+  }
+  return out;
+}
+
+}  // namespace cfp

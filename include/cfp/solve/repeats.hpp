@@ -1,0 +1,379 @@
+// Runs of equal segments, solved in logarithmic time: what one copy costs between the choices at its ends is a table, and a run of
+// many is its (min, +) power.
+//
+// A run is found where tables are shared (shared_table.hpp): node n + period has the tables of node n, and its edges lead to
+// nodes further by the period too, or to the very same node outside the run (a tied weight, a mask). Of such nodes every joint
+// choice gets a power of its own. The run is then replaced by its first and last copy and one table between them, and what is
+// left is solved like any other graph.
+#pragma once
+
+#include <cfp/solve/elimination.hpp>
+#include <cfp/solve/solution.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+namespace cfp::inline v0_1::detail {
+
+struct repeated_run {
+  std::size_t first = 0, period = 0, count = 0;
+  std::vector<std::size_t> outside;   // nodes that every copy has the same edges to
+  std::vector<std::size_t> boundary;  // offsets of nodes with edges to the next copy
+};
+
+class repeat_finder {
+ public:
+  explicit repeat_finder(const cost_graph& g) : g_(g), begin_(g.nodes.size() + 1, 0) {
+    for (const cost_edge& e : g.edges) ++begin_[static_cast<std::size_t>(e.from) + 1], ++begin_[static_cast<std::size_t>(e.to) + 1];
+    for (std::size_t n = 0; n < g.nodes.size(); ++n) begin_[n + 1] += begin_[n];
+    ends_.resize(2 * g.edges.size());
+    std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+    for (const cost_edge& e : g.edges) {
+      const auto from = static_cast<std::size_t>(e.from), to = static_cast<std::size_t>(e.to);
+      ends_[next[from]++] = {e.time.id(), true, to};
+      ends_[next[to]++] = {e.time.id(), false, from};
+    }
+    for (std::size_t n = 0; n < g.nodes.size(); ++n)
+      std::sort(ends_.begin() + static_cast<std::ptrdiff_t>(begin_[n]), ends_.begin() + static_cast<std::ptrdiff_t>(begin_[n + 1]));
+  }
+
+  /// The longest run through the middle of the graph, or a quarter of it, if there is one of `least` copies.
+  std::optional<repeated_run> find(std::size_t least) {
+    const std::size_t n = g_.nodes.size();
+    for (const std::size_t start : {n / 2, n / 4, n - n / 4})
+      for (std::size_t period = 1; period * least <= n && start + 2 * period <= n; ++period) {
+        if (!twins(start, period)) continue;
+        bool all = true;
+        for (std::size_t j = 1; all && j < period; ++j) all = twins(start + j, period);
+        if (!all) continue;
+        if (auto run = widen(start, period); run && run->count >= least) return run;
+      }
+    return std::nullopt;
+  }
+
+ private:
+  struct end {
+    const void* table;
+    bool is_from;
+    std::size_t other;
+    friend bool operator<(const end& a, const end& b) {
+      if (a.table != b.table) return std::less<>()(a.table, b.table);
+      return a.is_from != b.is_from ? b.is_from : a.other < b.other;
+    }
+  };
+
+  // Whether node n + period is as node n.
+  bool twins(std::size_t n, std::size_t period) {
+    const std::size_t m = n + period;
+    if (m >= g_.nodes.size() || !g_.nodes[n].time.is(g_.nodes[m].time) || begin_[n + 1] - begin_[n] != begin_[m + 1] - begin_[m]) return false;
+    for (std::size_t a = begin_[n], b = begin_[m]; a < begin_[n + 1]; ++a, ++b) {
+      const end &x = ends_[a], &y = ends_[b];
+      if (x.table != y.table || x.is_from != y.is_from || (y.other != x.other && y.other != x.other + period)) return false;
+    }
+    return true;
+  }
+
+  std::optional<repeated_run> widen(std::size_t start, std::size_t period) {
+    std::size_t low = start, high = start + period;  // nodes in [low, high) have twins
+    while (low > 0 && twins(low - 1, period)) --low;
+    while (twins(high, period)) ++high;
+    repeated_run run{low, period, (high + period - low) / period, {}, {}};
+    if (run.count < 4) return std::nullopt;
+    // All copies but the first and the last look alike: what the second one's nodes are joined to says it all.
+    std::set<std::size_t> outside, boundary;
+    for (std::size_t j = 0; j < period; ++j) {
+      const std::size_t n = low + period + j;
+      for (std::size_t a = begin_[n], b = begin_[n + period]; a < begin_[n + 1]; ++a, ++b) {
+        const std::size_t other = ends_[a].other;
+        if (ends_[b].other == other) {
+          if (other >= low && other < low + run.count * period) return std::nullopt;
+          outside.insert(other);
+        } else if (other < low || other >= low + 3 * period) {
+          return std::nullopt;  // further than the next copy
+        } else if (other >= low + 2 * period) {
+          boundary.insert(j);
+        }
+      }
+    }
+    for (std::size_t n = low + 2 * period; n < low + (run.count - 1) * period; ++n)
+      for (std::size_t a = begin_[n], b = begin_[n - period]; a < begin_[n + 1]; ++a, ++b)
+        if ((ends_[a].other == ends_[b].other) != (outside.count(ends_[a].other) > 0)) return std::nullopt;
+    run.outside.assign(outside.begin(), outside.end());
+    run.boundary.assign(boundary.begin(), boundary.end());
+    return run;
+  }
+
+  const cost_graph& g_;
+  std::vector<std::size_t> begin_;  // where a node's ends begin
+  std::vector<end> ends_;           // of edges, by table: in the same order for nodes that have the same ones
+};
+
+/// Joint choices of some nodes, numbered.
+class joint_choices {
+ public:
+  joint_choices() = default;
+  joint_choices(const cost_graph& g, const std::vector<std::size_t>& nodes) {
+    for (const std::size_t n : nodes) sizes_.push_back(g.nodes[n].time.size());
+  }
+  [[nodiscard]] double count() const {
+    double all = 1;
+    for (const std::size_t s : sizes_) all *= static_cast<double>(s);
+    return all;
+  }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(count()); }
+  /// What the k-th node chooses in a joint choice.
+  [[nodiscard]] std::size_t of(std::size_t joint, std::size_t k) const {
+    for (std::size_t i = sizes_.size(); --i > k;) joint /= sizes_[i];
+    return joint % sizes_[k];
+  }
+
+ private:
+  std::vector<std::size_t> sizes_;
+};
+
+/// A run of a graph without a memory limit, put together from powers.
+class run_solver {
+ public:
+  run_solver(const cost_graph& g, const repeated_run& run, const solve_options& options)
+      : g_(g), run_(run), options_(options), given_(g, run.outside), state_(g, shifted(run.boundary, run.first)), states_(state_.size()) {}
+
+  /// Whether the tables are small enough for it to pay.
+  [[nodiscard]] static bool worthwhile(const cost_graph& g, const repeated_run& run) {
+    const double states = joint_choices(g, shifted(run.boundary, run.first)).count(), given = joint_choices(g, run.outside).count();
+    return states <= 256 && given <= 256 && states * given <= 1024 && !run.boundary.empty();
+  }
+
+  /// The graph with the run replaced; nothing if a copy alone is too much for the budget.
+  std::optional<cost_graph> smaller() {
+    if (!measure_copy()) return std::nullopt;
+    raise(run_.count - 2);
+    cost_graph out;
+    std::vector<int> place(g_.nodes.size(), -1);
+    const std::size_t second_last = run_.first + (run_.count - 2) * run_.period, last = second_last + run_.period;
+    const auto keep = [&](std::size_t n) {
+      place[n] = static_cast<int>(out.nodes.size());
+      kept_.push_back(n);
+      out.nodes.push_back(g_.nodes[n]);
+    };
+    for (std::size_t n = 0; n < run_.first + run_.period; ++n) keep(n);
+    const auto ends = shifted(run_.boundary, second_last);
+    for (const std::size_t n : ends) {
+      keep(n);
+      out.nodes.back().time.assign(g_.nodes[n].time.size(), 0.0);  // is in the power
+    }
+    for (std::size_t n = last; n < g_.nodes.size(); ++n) keep(n);
+    for (const cost_edge& e : g_.edges) {
+      const auto from = static_cast<std::size_t>(e.from), to = static_cast<std::size_t>(e.to);
+      if (place[from] < 0 || place[to] < 0) continue;
+      const bool first = is_end(from, ends), other = is_end(to, ends);
+      const std::size_t across = first ? to : from;
+      if ((first || other) && (first == other || across < last || across >= last + run_.period)) continue;  // is in the power
+      out.edges.push_back({place[from], place[to], e.time});
+    }
+    // One node for the choices before the run and outside it, one for those after it, and the power between them.
+    const int before = joint_node(out, "before the run", given_.size() * states_), after = joint_node(out, "after the run", states_);
+    const auto tie = [&](int joint, std::size_t n, std::size_t count, const auto& chosen) {
+      std::vector<double> times;
+      for (std::size_t j = 0; j < count; ++j)
+        for (std::size_t c = 0; c < g_.nodes[n].time.size(); ++c) times.push_back(chosen(j) == c ? 0 : infinite_time);
+      out.edges.push_back({joint, place[n], std::move(times)});
+    };
+    for (std::size_t k = 0; k < run_.outside.size(); ++k) tie(before, run_.outside[k], given_.size() * states_, [&](std::size_t j) { return given_.of(j / states_, k); });
+    for (std::size_t k = 0; k < run_.boundary.size(); ++k) {
+      tie(before, run_.first + run_.boundary[k], given_.size() * states_, [&](std::size_t j) { return state_.of(j % states_, k); });
+      tie(after, ends[k], states_, [&](std::size_t j) { return state_.of(j, k); });
+    }
+    out.edges.push_back({before, after, powers_[whole_].time});
+    return out;
+  }
+
+  /// The plan of the whole graph that a plan of the smaller one stands for.
+  [[nodiscard]] std::vector<int> expand(const std::vector<int>& choices) const {
+    std::vector<int> out(g_.nodes.size(), 0);
+    for (std::size_t k = 0; k < kept_.size(); ++k) out[kept_[k]] = choices[k];
+    const auto before = static_cast<std::size_t>(choices[kept_.size()]), after = static_cast<std::size_t>(choices[kept_.size() + 1]);
+    const std::size_t given = before / states_;
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<int>> inside;  // of a copy between two states
+    std::size_t at = before % states_, copy = run_.first + run_.period;
+    for (const std::size_t next : path(whole_, given, at, after)) {
+      auto [found, fresh] = inside.try_emplace({at, next});
+      if (fresh) found->second = between(given, at, next);
+      std::copy(found->second.begin(), found->second.end(), out.begin() + static_cast<std::ptrdiff_t>(copy));
+      copy += run_.period;
+      at = next;
+    }
+    return out;
+  }
+
+ private:
+  struct power {
+    std::vector<double> time;               // [given][before][after]
+    std::size_t left = 0, right = 0;        // of which powers it is the product
+    std::vector<std::size_t> middle;        // the best state between them; none for one copy
+  };
+
+  static std::vector<std::size_t> shifted(std::vector<std::size_t> offsets, std::size_t by) {
+    for (std::size_t& o : offsets) o += by;
+    return offsets;
+  }
+  static bool is_end(std::size_t n, const std::vector<std::size_t>& ends) { return std::binary_search(ends.begin(), ends.end(), n); }
+  static int joint_node(cost_graph& g, const char* label, std::size_t choices) {
+    cost_node n;
+    n.name = label;
+    n.time.assign(choices, 0.0);
+    n.memory.assign(choices, 0);
+    g.nodes.push_back(std::move(n));
+    return static_cast<int>(g.nodes.size()) - 1;
+  }
+  [[nodiscard]] std::size_t place(std::size_t given, std::size_t a, std::size_t b) const { return (given * states_ + a) * states_ + b; }
+
+  // The second copy as a graph of its own: what comes before it and what is outside have one choice each.
+  [[nodiscard]] cost_graph copy_after(std::size_t given, std::size_t before) const {
+    cost_graph out;
+    std::map<std::size_t, int> index;
+    std::map<std::size_t, std::size_t> fixed;
+    const std::size_t begin = run_.first + run_.period;
+    for (std::size_t n = begin; n < begin + run_.period; ++n) {
+      index[n] = static_cast<int>(out.nodes.size());
+      out.nodes.push_back(g_.nodes[n]);
+      out.nodes.back().memory.assign(out.nodes.back().time.size(), 0);
+      out.nodes.back().transient.clear();
+    }
+    for (std::size_t k = 0; k < run_.outside.size(); ++k) fixed[run_.outside[k]] = given_.of(given, k);
+    for (std::size_t k = 0; k < run_.boundary.size(); ++k) fixed[run_.first + run_.boundary[k]] = state_.of(before, k);
+    for (const std::size_t e : edges_) {
+      const cost_edge& edge = g_.edges[e];
+      const auto from = static_cast<std::size_t>(edge.from), to = static_cast<std::size_t>(edge.to);
+      const bool from_in = index.count(from) > 0, to_in = index.count(to) > 0;
+      if (from_in && to_in) {
+        out.edges.push_back({index[from], index[to], edge.time});
+        continue;
+      }
+      const std::size_t inner = from_in ? from : to, outer = from_in ? to : from, columns = g_.nodes[to].time.size();
+      const auto choice = fixed.find(outer);
+      if (choice == fixed.end()) continue;  // to the copy after, which pays for it
+      cost_node& node = out.nodes[static_cast<std::size_t>(index[inner])];
+      for (std::size_t c = 0; c < node.time.size(); ++c)
+        node.time.set(c, node.time[c] + edge.time[from_in ? c * columns + choice->second : choice->second * columns + c]);
+    }
+    return out;
+  }
+
+  // What a copy takes between each two states at its ends.
+  bool measure_copy() {
+    const std::size_t begin = run_.first + run_.period, end = begin + run_.period;
+    for (std::size_t e = 0; e < g_.edges.size(); ++e) {
+      const auto in = [&](int n) { return static_cast<std::size_t>(n) >= begin && static_cast<std::size_t>(n) < end; };
+      if (in(g_.edges[e].from) || in(g_.edges[e].to)) edges_.push_back(e);
+    }
+    power one;
+    one.time.assign(given_.size() * states_ * states_, infinite_time);
+    for (std::size_t given = 0; given < given_.size(); ++given)
+      for (std::size_t a = 0; a < states_; ++a) {
+        cost_graph copy = copy_after(given, a);
+        const int joint = joint_node(copy, "state", states_);
+        for (std::size_t k = 0; k < run_.boundary.size(); ++k) {
+          const std::size_t choices = copy.nodes[run_.boundary[k]].time.size();
+          std::vector<double> times;
+          for (std::size_t b = 0; b < states_; ++b)
+            for (std::size_t c = 0; c < choices; ++c) times.push_back(state_.of(b, k) == c ? 0 : infinite_time);
+          copy.edges.push_back({joint, static_cast<int>(run_.boundary[k]), std::move(times)});
+        }
+        const problem p = make_problem(copy);
+        if (p.dead) continue;
+        elimination e(p, options_.max_entries, infinite_time, options_.stop);
+        if (!e.exact()) return false;
+        if (e.run(0) == infinite_time) continue;
+        e.run_through();
+        const problem_node& states = p.nodes[static_cast<std::size_t>(joint)];
+        for (std::size_t c = 0; c < states.size(); ++c)
+          one.time[place(given, a, static_cast<std::size_t>(states.original[c]))] = e.through_choice(static_cast<std::size_t>(joint), c);
+      }
+    powers_.push_back(std::move(one));
+    return true;
+  }
+
+  std::size_t multiply(std::size_t left, std::size_t right) {
+    power product;
+    product.left = left;
+    product.right = right;
+    product.time.assign(powers_[left].time.size(), infinite_time);
+    product.middle.assign(product.time.size(), 0);
+    for (std::size_t given = 0; given < given_.size(); ++given)
+      for (std::size_t a = 0; a < states_; ++a)
+        for (std::size_t m = 0; m < states_; ++m) {
+          const double first = powers_[left].time[place(given, a, m)];
+          if (first == infinite_time) continue;
+          for (std::size_t b = 0; b < states_; ++b) {
+            const double both = first + powers_[right].time[place(given, m, b)];
+            double& best = product.time[place(given, a, b)];
+            if (both < best) {
+              best = both;
+              product.middle[place(given, a, b)] = m;
+            }
+          }
+        }
+    powers_.push_back(std::move(product));
+    return powers_.size() - 1;
+  }
+
+  void raise(std::size_t copies) {
+    std::optional<std::size_t> result;
+    for (std::size_t square = 0;; square = multiply(square, square)) {
+      if (copies % 2 == 1) result = result ? multiply(*result, square) : square;
+      copies /= 2;
+      if (copies == 0) break;
+    }
+    whole_ = *result;
+  }
+
+  // The states after each copy of a power between two states.
+  [[nodiscard]] std::vector<std::size_t> path(std::size_t of, std::size_t given, std::size_t before, std::size_t after) const {
+    struct piece {
+      std::size_t power, before, after;
+    };
+    std::vector<piece> open{{of, before, after}};
+    std::vector<std::size_t> out;
+    while (!open.empty()) {
+      const piece p = open.back();
+      open.pop_back();
+      const power& what = powers_[p.power];
+      if (what.middle.empty()) {
+        out.push_back(p.after);
+        continue;
+      }
+      const std::size_t m = what.middle[place(given, p.before, p.after)];
+      open.push_back({what.right, m, p.after});
+      open.push_back({what.left, p.before, m});
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<int> between(std::size_t given, std::size_t before, std::size_t after) const {
+    cost_graph copy = copy_after(given, before);
+    for (std::size_t k = 0; k < run_.boundary.size(); ++k) {
+      shared_table& time = copy.nodes[run_.boundary[k]].time;
+      for (std::size_t c = 0; c < time.size(); ++c)
+        if (c != state_.of(after, k)) time.set(c, infinite_time);
+    }
+    const problem p = make_problem(copy);
+    elimination e(p, options_.max_entries, infinite_time, options_.stop);
+    e.run(0);
+    return original_choices(p, e.plan());
+  }
+
+  const cost_graph& g_;
+  const repeated_run run_;
+  const solve_options& options_;
+  joint_choices given_, state_;
+  std::size_t states_;
+  std::vector<std::size_t> edges_;  // of the second copy
+  std::vector<power> powers_;
+  std::size_t whole_ = 0;
+  std::vector<std::size_t> kept_;
+};
+
+}  // namespace cfp::detail

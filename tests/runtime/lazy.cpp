@@ -1,0 +1,127 @@
+// Measuring only what plans that may be the best use: the answer is the one that everything measured gives.
+#include "../catch.hpp"
+#include "../random_graph.hpp"
+#include "small.hpp"
+
+#include <cfp/plan/search.hpp>
+#include <cfp/profile/roofline.hpp>
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+// A machine whose times are known beforehand and are told only when asked for: a description, disturbed, and never below its bound.
+class frozen : public cost_builder {
+ public:
+  frozen(const graph& g, const mesh_shape& mesh, const decision_graph& d, const described_machine& m, bool lazy) : cost_builder(g, mesh, d, sizeof(float)), machine_(m) { asking_ = !lazy; }
+
+  std::set<std::string> told, wanted;
+
+ private:
+  double answer(const std::string& key, double bound) {
+    wanted.insert(key);
+    if (told.count(key) == 0) {
+      ++unknown_;
+      if (!asking_) return bound;
+      told.insert(key);
+    }
+    return bound * (1.1 + 0.4 * static_cast<double>(std::hash<std::string>()(key) % 1000) / 1000);
+  }
+  double program_time(const decision& n, std::size_t c, const sharding&, const program& p) override {
+    double ms = 0;
+    for (std::size_t i = 0; i < p.code.size(); ++i) ms += p.runs(i) * time_of(p.code[i], p, g_, machine_);
+    return answer(choices_of(n) + "#" + std::to_string(c), ms);
+  }
+  double step_time(int v, const partition& from, const conversion_step& s) override {
+    const partition to = after(from, s);
+    const auto bytes = static_cast<double>((elements(local_shape(from, g_[v].shape, mesh_)) + elements(local_shape(to, g_[v].shape, mesh_))) * g_[v].width(real_bytes_));
+    std::string key = std::to_string(s.kind) + " " + std::to_string(s.axis) + " " + std::to_string(bytes);
+    return answer(key, 1e3 * (machine_.launch + (s.communicates() ? bytes / machine_.links[0].bandwidth : bytes / machine_.bandwidth)));
+  }
+  const described_machine machine_;
+};
+
+}  // namespace
+
+TEST_CASE("lazy equals full, and asks for less") {
+  std::vector<graph> models;
+  training how;
+  how.clip = 1;
+  models.push_back(differentiate(refine(gpt(tiny_config())), how));
+  const std::string tests = std::string(CFP_SOURCE_DIR) + "/tests/tiny_";
+  models.push_back(differentiate(refine(llama(read_llama(config_file(tests + "llama.json"))))));
+  const config_file experts(tests + "gshard.json");
+  models.push_back(differentiate(refine(gshard(read_gpt(experts), read_experts(experts)))));
+  std::mt19937 random(3);
+  for (int n = 0; n < 20; ++n) models.push_back(differentiate(refine(random_graph(random))));
+  std::size_t told = 0, wanted = 0;
+  int limited = 0;
+  for (std::size_t n = 0; n < models.size(); ++n) {
+    const graph& g = models[n];
+    const mesh_shape mesh = n % 3 == 2 ? mesh_of({2, 2}) : mesh_of({4});
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+    described_machine m;
+    m.flops = 1e12;
+    m.bandwidth = n % 2 ? 1e11 : 1e12;
+    m.launch = 1e-7;
+    m.links[0].bandwidth = n % 4 < 2 ? 1e10 : 1e11;
+    frozen all(g, mesh, d, m, false);
+    cost_graph full = all.costs();
+    for (const bool tight : {false, true}) {
+      if (tight) {
+        const solution free = solve(full);
+        full.memory_limit = 0;
+        const std::int64_t least = *solve(full).least_memory;
+        full.memory_limit = least + (free.memory - least) / 2;
+      }
+      const solution best = solve(full);
+      REQUIRE(best.optimal);
+      frozen some(g, mesh, d, m, true);
+      solution s;
+      int rounds = 0;
+      do {
+        cost_graph now = some.costs();
+        now.memory_limit = full.memory_limit;
+        s = solve(now);
+        REQUIRE(s.feasible);
+        REQUIRE(++rounds < 1000);
+      } while (some.ask(s.choices) > 0);
+      CHECK(s.time == Approx(best.time).epsilon(1e-9));
+      CHECK(evaluate(full, s.choices).time == Approx(s.time).epsilon(1e-9));
+      CHECK(some.wanted == all.wanted);
+      told += some.told.size();
+      wanted += some.wanted.size();
+      limited += best.time > solve(some.costs()).time;
+    }
+  }
+  CHECK(limited > 5);
+  CHECK(10 * told < 6 * wanted);
+  CHECK(told > 0);
+  WARN("measured " << told << " of " << wanted << " figures");
+}
+
+TEST_CASE("a profiler that measures lazily answers as one that measured everything, from the same figures") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const block_structure blocks = parallel_blocks(g);
+  const mesh_shape mesh = mesh_of({2});
+  const decision_graph d = decisions(g, blocks, mesh);
+  const host::kernels<float> k;
+  rank_pool pool(driver::sizes(mesh));
+  profile_table everything, some;
+  profiler full(g, mesh, d, k, pool, everything), lazy(g, mesh, d, k, pool, some);
+  const cost_graph costs = full.build();
+  lazy.replay = &everything;
+  lazy.be_lazy();
+  solution s;
+  do s = solve(lazy.costs());
+  while (lazy.ask(s.choices) > 0);
+  const auto known = lazy.known();
+  CHECK(known.of == static_cast<int>(full.wanted.size()));
+  CHECK(known.measured < known.of);
+  CHECK(lazy.measured == known.measured);
+  CHECK(evaluate(costs, s.choices).time == Approx(s.time).epsilon(1e-9));
+  // Bounds come from what was measured: they may fail, and then that is said.
+  if (known.below_bound == 0) CHECK(s.time >= solve(costs).time - 1e-9);
+  CHECK(s.time <= 1.02 * solve(costs).time);
+}
