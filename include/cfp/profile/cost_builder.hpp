@@ -104,6 +104,7 @@ class cost_builder {
 
   bool asking_ = true;  ///< or a bound will do for what is not known
   long unknown_ = 0;    ///< figures wanted that were not known
+  bool bounds_moved_ = false;  ///< what is known by now bounds what is not otherwise than before
 
   void put(std::string& out, const assignment& a) const {
     for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
@@ -123,6 +124,7 @@ class cost_builder {
     cost_graph out;
     of_node_.assign(d_.nodes.size(), nullptr);
     std::set<const priced*> bounded;
+    const bool bounds_moved = std::exchange(bounds_moved_, false) && !asking_;
     key_of_.resize(d_.nodes.size());
     for (const decision& n : d_.nodes) {
       cost_node node;
@@ -146,7 +148,7 @@ class cost_builder {
             price(at->second, c);
           }
         }
-        if (!fresh && !asking_ && bounded.insert(&at->second).second)  // what is known by now may bound what is not
+        if (!fresh && bounds_moved && bounded.insert(&at->second).second)
           for (std::size_t c = 0; c < n.choices(); ++c)
             if (!at->second.known[c]) price(at->second, c);
         node.time = at->second.time;

@@ -107,8 +107,11 @@ class profiler : public cost_builder {
   void learn(const std::string& kind, const work_done& work, const measurement& m) {
     if (!(m.median > 0)) return;
     work_done& best = rates_[kind];
-    best.flops = std::max(best.flops, work.flops / m.median);
-    best.traffic = std::max(best.traffic, work.traffic / m.median);
+    const auto raise = [this](double& most, double rate) {
+      if (rate > most) most = rate, bounds_moved_ = true;
+    };
+    raise(best.flops, work.flops / m.median);
+    raise(best.traffic, work.traffic / m.median);
   }
   double bound(const std::string& kind, const work_done& work) const {
     const auto at = rates_.find(kind);
