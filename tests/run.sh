@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/packages.sh
-packages+=(clang)  # the second compiler of the compile-time tests
+packages+=(clang coinor-libcbc-dev)  # the second compiler of the compile-time tests; the solver to compare ours with
 install_packages
 
 configure() {  # configure FOLDER OPTIONS...

@@ -111,7 +111,7 @@ class decision_builder {
     decision d;
     d.index = index;
     d.label = p.kind != part::body ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
-                      : s_.blocks[static_cast<std::size_t>(p.block)].label;
+                                   : s_.blocks[static_cast<std::size_t>(p.block)].label;
     d.operations = p.operations;
     std::vector<assignment> all(g_.operations.size());
     for (const strategy& s : space.all) {

@@ -57,7 +57,7 @@ class cost_builder {
   /// The cost graph as far as times are known; lower bounds elsewhere, where the builder measures only what it is asked for.
   cost_graph costs() { return collect({}); }
 
-  /// Has everything measured that a plan uses; returns how many figures were not known.
+  /// Has everything measured that a plan of the last graph uses; returns how many figures were not known.
   long ask(const std::vector<int>& choices) {
     const bool before = std::exchange(asking_, true);
     const long unknown = unknown_;
