@@ -1,11 +1,12 @@
 // How long the exact solver takes: on one family of layered graphs without and with a memory limit, on ever more equal layers,
 // and on cost graphs of real models; beside it CBC on the same tables. Or, with --in, any policy on a given cost graph.
 #include "../tests/random_costs.hpp"
+#include "driver.hpp"
 #include "read_config.hpp"
 
-#include <cfp/block/decisions.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
+#include <cfp/plan/search.hpp>
 #include <cfp/profile/roofline.hpp>
 #include <cfp/solve/cost_file.hpp>
 #include <cfp/solve/integer_program.hpp>
@@ -177,6 +178,64 @@ json models(double cbc_seconds) {
   return out;
 }
 
+// Planning gpt2 on two ranks of this machine, everything measured or only what is needed, each from nothing.
+json lazy(long layers) {
+  gpt_config c = read_gpt(config_file("gpt2"));
+  c.layers = layers;
+  c.batch = 4;
+  c.sequence = 32;
+  const graph g = differentiate(refine(gpt(c)));
+  const block_structure blocks = parallel_blocks(g);
+  const segmentation parts = segments(g, blocks);
+  mesh_shape mesh;
+  mesh.axes.push({cfp::name("data"), 2});
+  const decision_graph d = decisions(g, blocks, mesh);
+  const segment_times whole(blocks, parts, d);
+  const host::kernels<float> kernels;
+  rank_pool pool(driver::sizes(mesh));
+
+  struct planned {
+    profile_table table;
+    cost_graph costs;
+    std::vector<int> choices;
+    profiler::knowledge known;
+    double seconds = 0;
+  };
+  const auto plan_it = [&](bool lazily, const profile_table* replay) {
+    planned out;
+    const auto begin = std::chrono::steady_clock::now();
+    profiler p(g, mesh, d, kernels, pool, out.table);
+    p.replay = replay;
+    if (lazily) p.be_lazy();
+    out.costs = lazily ? p.costs() : p.build();
+    if (replay) {  // without segments run whole
+      for (;;) {
+        out.choices = solve(out.costs).choices;
+        if (p.ask(out.choices) == 0) break;
+        out.costs = p.costs();
+      }
+    } else {
+      plan_search search(g, mesh, d, whole, p, out.costs);
+      out.choices = search.run({}).front().choices;
+      out.costs = search.costs();
+    }
+    out.known = p.known();
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return out;
+  };
+  const planned full = plan_it(false, nullptr), some = plan_it(true, nullptr), same = plan_it(true, &full.table);
+  const double best = solve(full.costs).time, same_time = evaluate(full.costs, same.choices).time;
+  const auto fraction = [](const planned& p) { return static_cast<double>(p.known.measured) / p.known.of; };
+  json out{{"layers", layers}, {"figures", some.known.of}, {"measured", some.known.measured}, {"below_bound", some.known.below_bound}, {"measured_fraction", fraction(some)},
+           {"full_seconds", full.seconds}, {"lazy_seconds", some.seconds}, {"time_ratio", some.seconds / full.seconds},
+           {"same_plan", same_time <= best * (1 + 1e-9)}, {"replayed_fraction", fraction(same)}, {"replayed_over_best", same_time / best}};
+  std::printf("\ngpt2, %ld layers on two ranks: measured %d of %d figures (%d below their bound), planned in %.1f s instead of %.1f (%.0f%%)\n", layers, some.known.measured, some.known.of,
+              some.known.below_bound, some.seconds, full.seconds, 100 * some.seconds / full.seconds);
+  std::printf("from the figures of the full profile: %d asked for, %s\n", same.known.measured, out["same_plan"] ? "the same plan" : "another plan");
+  std::fflush(stdout);
+  return out;
+}
+
 json answer_of(std::string_view name, const timed& t) {
   const auto finite = [](double x) { return std::isfinite(x) ? json(x) : json(); };
   return {{"policy", name}, {"time", finite(t.answer.time)}, {"memory", t.answer.memory}, {"choices", t.answer.choices}, {"seconds", t.ms / 1000},
@@ -213,9 +272,10 @@ int given(const std::string& in, const std::string& by, const solve_options& opt
 
 int main(int argc, char** argv) {
   CLI::App app("How long the exact solver takes", "solve");
-  std::string to, in, by = "exact";
+  std::string to, in, by = "exact", only;
   double cbc_seconds = 60, limit_seconds = 10;
   int seeds = 20, cbc_seeds = 3;
+  long layers = 2;
   app.add_option("--json", to, "write the figures here");
   app.add_option("--in", in, "solve this cost graph instead");
   app.add_option("--policy", by, "by exact, exhaustive, greedy, mcmc or ilp");
@@ -223,6 +283,8 @@ int main(int argc, char** argv) {
   app.add_option("--cbc-seconds", cbc_seconds, "most CBC may take without a limit");
   app.add_option("--seeds", seeds, "graphs with a memory limit");
   app.add_option("--cbc-seeds", cbc_seeds, "of these, also given to CBC");
+  app.add_option("--only", only, "measure this part alone")->check(CLI::IsMember({"family", "memory", "repeat", "growth", "models", "lazy"}));
+  app.add_option("--layers", layers, "of the model that is measured lazily");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -230,10 +292,14 @@ int main(int argc, char** argv) {
   }
   if (!in.empty()) return given(in, by, seconds(limit_seconds), to);
   json out;
-  out["family"] = family(cbc_seconds);
-  out["memory"] = memory(seeds, cbc_seeds, limit_seconds);
-  out["repeat"] = repeat();
-  out["growth"] = growth();
-  out["models"] = models(cbc_seconds);
+  const auto part = [&](const char* label, const auto& measured) {
+    if (only.empty() || only == label) out[label] = measured();
+  };
+  part("family", [&] { return family(cbc_seconds); });
+  part("memory", [&] { return memory(seeds, cbc_seeds, limit_seconds); });
+  part("repeat", repeat);
+  part("growth", growth);
+  part("models", [&] { return models(cbc_seconds); });
+  part("lazy", [&] { return lazy(layers); });
   if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
 }

@@ -5,6 +5,7 @@
 #include "read_config.hpp"
 
 #include <cfp/plan/header.hpp>
+#include <cfp/plan/reasons.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -62,7 +63,8 @@ struct example_info {
 };
 
 struct options {
-  std::string model, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, save_state, load_state, summary;
+  std::string model, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, against, save_state, load_state, summary;
+  bool explain = false;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20, micro_batches = 1;
   double rate = 3e-4, clip = 1;
@@ -120,6 +122,12 @@ class progress_line {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+inline std::string format_ms(double ms) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.3g ms", ms);
+  return out;
+}
+
 inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
   double log = 0;
   for (const operation& o : g.operations) {
@@ -149,6 +157,22 @@ inline nlohmann::ordered_json count_json(const collective_count& n) {
   nlohmann::ordered_json j;
   for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];
   return j;
+}
+
+// The choices of a plan that --save-plan wrote.
+inline std::vector<int> saved_choices(const std::string& option, const std::string& path, const std::string& model, const decision_graph& d, double* predicted = nullptr) {
+  std::ifstream file(path);
+  if (!file) throw bad_input(option + " " + path + ": cannot be read");
+  try {
+    const nlohmann::json j = nlohmann::json::parse(file);
+    if (j.at("model") != model) throw bad_input(option + " " + path + ": is of model '" + std::string(j.at("model")) + "', this is '" + model + "'");
+    if (predicted) *predicted = j.at("predicted_ms");
+    return choices_from_json(j, d);
+  } catch (const bad_input&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw bad_input(option + " " + path + ": " + e.what());
+  }
 }
 
 // "some/gpt_plan.hpp" -> gpt_plan
@@ -219,6 +243,7 @@ int run(const options& o, const example_info& info) {
   asked sizes{o.layers, rows, o.sequence, o.vocabulary};
   if (sizes.layers == 0 && config.carried && !o.analyse) sizes.layers = 2;  // a few minutes on two cores
   const built net = info.build(config, sizes);
+  if (!o.use_plan.empty() && (o.explain || !o.against.empty())) throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
   if (net.vocabulary < 256) throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(net.vocabulary));
   const std::string corpus = o.text.empty() ? std::string(CFP_SOURCE_DIR) + "/LICENSE" : o.text;
   const driver::byte_text text(read_text(corpus, o.sequence + net.inputs.reach() + 1), rows, o.sequence, o.seed, net.inputs);
@@ -291,28 +316,21 @@ int run(const options& o, const example_info& info) {
   double gap = 0;
   int profiled = 0, tried = 0;
   profiler::knowledge known;
+  std::string explanation;
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto since = [&](auto t) { return std::chrono::duration<double>(now() - t).count(); };
 
   if (!o.use_plan.empty()) {
-    std::ifstream file(o.use_plan);
-    if (!file) throw bad_input("--plan " + o.use_plan + ": cannot be read");
-    try {
-      const nlohmann::json j = nlohmann::json::parse(file);
-      if (j.at("model") != model_id) throw bad_input("--plan " + o.use_plan + ": is of model '" + std::string(j.at("model")) + "', this is '" + model_id + "'");
-      plans.push_back(realise("found", g, mesh, d, choices_from_json(j, d), sizeof(T)));
-      plans[0].predicted_ms = j.at("predicted_ms");
-    } catch (const bad_input&) {
-      throw;
-    } catch (const std::exception& e) {
-      throw bad_input("--plan " + o.use_plan + ": " + e.what());
-    }
+    double predicted = 0;
+    plans.push_back(realise("found", g, mesh, d, saved_choices("--plan", o.use_plan, model_id, d, &predicted), sizeof(T)));
+    plans[0].predicted_ms = predicted;
   } else {
     profile_table table;
     table.origin = {this_machine(), model_id, o.mesh};
     if (!o.profile.empty() && std::filesystem::exists(o.profile))
       if (const std::string why = table.load(o.profile); !why.empty())
         std::fprintf(stderr, "profile %s ignored: %s\n", o.profile.c_str(), why.c_str());
+    const std::vector<int> against = o.against.empty() ? std::vector<int>() : saved_choices("--against", o.against, model_id, d);
     rank_pool pool(driver::sizes(mesh));
     profiler measure_with(g, mesh, d, kernels, pool, table);
     const auto start = now();
@@ -330,6 +348,7 @@ int run(const options& o, const example_info& info) {
       line.show("running the segments of plan " + n.name, 1);
       search.add(n.name, follow(n, d, mesh));
     }
+    if (!o.against.empty()) search.add(o.against, against);
     search_options limits;
     if (o.memory > 0) limits.memory_limit = o.memory;
     try {
@@ -345,6 +364,11 @@ int run(const options& o, const example_info& info) {
     profile_seconds = since(start) - solve_seconds;
     profiled = measure_with.measured;
     costs = search.costs();
+    if (o.explain) {
+      solve_options brief;
+      brief.max_seconds = 10;
+      explanation = reasons(costs, search.corrected(), d, plans, limits.memory_limit, brief);
+    }
     if (o.profile_mode == "lazy") known = measure_with.known();
     if (!o.profile.empty()) table.save(o.profile);
     line.clear();
@@ -352,12 +376,13 @@ int run(const options& o, const example_info& info) {
   const plan& found = plans[0];
   if (known.of > 0)
     std::printf("of %d figures %d were measured; bounds say that no other plan is faster%s\n", known.of, known.measured,
-                known.below_bound > 0 ? (", but " + std::to_string(known.below_bound) + " figures were below theirs").c_str() : "");
+                known.below_bound > 0 ? (", but " + std::to_string(known.below_bound) + " figures were below theirs, by at most " + format_ms(known.by)).c_str() : "");
   std::printf("measured %d programs in %.1f s, solved in %.1f ms\n", profiled, profile_seconds, 1000 * solve_seconds);
   if (o.use_plan.empty())
     std::printf("found after running the segments of %d plans; %.1f ms by parts, %.1f ms by segments; untried plans: at most %.1f%% faster by parts\n",
                 tried, found.additive_ms, found.predicted_ms, 100 * gap);
   print_plan(found, g, d, costs);
+  if (!explanation.empty()) std::printf("\n%s", explanation.c_str());
 
   // Verification: the same steps on one rank.
   constexpr bool rounded = !std::is_same_v<T, wide_t<T>>;
@@ -496,6 +521,8 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--profile", o.profile, "table of measured times to read and extend");
   app.add_option("--save-plan", o.save_plan, "write the found plan");
   app.add_option("--save-header", o.save_header, "write the found plan as a C++ header that the compiler checks");
+  app.add_flag("--explain", o.explain, "say what else each decision could do, and where other plans lose");
+  app.add_option("--against", o.against, "a saved plan to run and compare beside those people use");
   app.add_option("--plan", o.use_plan, "run a saved plan, measuring nothing");
   app.add_option("--save-state", o.save_state, "write weights and optimizer state after the steps verified (safetensors)");
   app.add_option("--load-state", o.load_state, "go on from such a file, whatever mesh it was written on");

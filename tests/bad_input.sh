@@ -44,6 +44,8 @@ echo '{"model": 1' > "$dir/plan"; expect "--plan $dir/plan:" --model "$tiny" "${
 
 expect "--batch 4 cannot be cut into 3 micro-batches" --model "$tiny" "${small[@]}" --micro-batches 3
 with attn_pdrop 1; expect "key 'attn_pdrop' must be a number from 0 up to but not including 1, is 1" --model "$dir/model.json" "${small[@]}"
+expect "--against $dir/no: cannot be read" --model "$tiny" --against "$dir/no" "${small[@]}"
+expect "leave one out" --model "$tiny" --plan "$dir/no" --explain "${small[@]}"
 # Uneven splits are left out by name; the rest is planned.
 "$gpt" --model "$tiny" --batch 5 --seq 16 --steps 2 --compare 0 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||

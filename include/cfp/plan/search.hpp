@@ -32,7 +32,16 @@ class plan_search {
   int rounds = 0;  ///< plans tried
   double gap = 0;  ///< how much faster, relatively, the sums of parts still think an untried plan might be
 
+  /// Sums of parts.
   const cost_graph& costs() const { return costs_; }
+
+  /// The same, corrected by the segments that were run whole: what plans are found by.
+  cost_graph corrected() const {
+    cost_graph out = costs_;
+    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
+    for (const correction& c : corrections_) c.write(out, c.common());
+    return out;
+  }
 
   /// Adds the best plan with some decisions fixed (choice >= 0), its segments run whole, if there is one.
   void add(const std::string& label, const std::vector<int>& choices) {
@@ -113,13 +122,6 @@ class plan_search {
       corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs_));
       p.predicted_ms += whole;
     }
-  }
-
-  cost_graph corrected() const {
-    cost_graph out = costs_;
-    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
-    for (const correction& c : corrections_) c.write(out, c.common());
-    return out;
   }
 
   // Without the choices of the nodes that corrections added.

@@ -57,20 +57,16 @@ class cost_builder {
   /// The cost graph as far as times are known; lower bounds elsewhere, where the builder measures only what it is asked for.
   cost_graph costs() { return collect({}); }
 
-  /// Has everything measured that a plan of the last graph uses; returns how many figures were not known.
+  /// Has everything measured that a plan of the last graph uses; returns how many figures were not known. Unless none, the next
+  /// question is for a plan of a new graph.
   long ask(const std::vector<int>& choices) {
     const bool before = std::exchange(asking_, true);
     const long unknown = unknown_;
-    std::vector<std::size_t> fresh;
-    for (std::size_t n = 0; n < d_.nodes.size(); ++n) {
-      if (of_node_[n] == nullptr || of_node_[n]->known[static_cast<std::size_t>(choices[n])]) continue;
-      price(*of_node_[n], static_cast<std::size_t>(choices[n]));
-      fresh.push_back(n);
-    }
+    for (std::size_t n = 0; n < d_.nodes.size(); ++n)
+      if (of_node_[n] != nullptr && !of_node_[n]->known[static_cast<std::size_t>(choices[n])]) price(*of_node_[n], static_cast<std::size_t>(choices[n]));
     for (const decision_edge& e : d_.edges) pair_time(e, static_cast<std::size_t>(choices[static_cast<std::size_t>(e.from)]), static_cast<std::size_t>(choices[static_cast<std::size_t>(e.to)]));
-    if (unknown_ > unknown && measured_again())
-      for (const std::size_t n : fresh) price(*of_node_[n], static_cast<std::size_t>(choices[n]));
     asking_ = before;
+    if (unknown_ > unknown && measured_again()) unique_.clear();  // to be priced anew
     return unknown_ - unknown;
   }
 
@@ -99,7 +95,7 @@ class cost_builder {
   virtual double program_time(const decision& n, std::size_t choice, const sharding& plan, const program& p) = 0;
   /// Milliseconds of one step of a conversion.
   virtual double step_time(int v, const partition& from, const conversion_step& s) = 0;
-  /// Measures once more what was measured since the last call; false if figures do not change by that.
+  /// Measures once more what may have been disturbed; false if there is nothing.
   virtual bool measured_again() { return false; }
 
   bool asking_ = true;  ///< or a bound will do for what is not known

@@ -1,9 +1,9 @@
 // The profiler: every choice and every conversion is run on all ranks and measured, once per thing that differs.
 #pragma once
 
+#include <cfp/profile/bounds.hpp>
 #include <cfp/profile/cost_builder.hpp>
 #include <cfp/profile/measure.hpp>
-#include <cfp/profile/work.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -16,7 +16,13 @@ class profiler : public cost_builder {
   template <class T>
   profiler(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, rank_pool& pool, profile_table& table)
       : cost_builder(g, mesh, d, sizeof(T)), random_(with_random_inputs(g)),
-        measure_([this, &k, &pool](const program& p, const measure_options& options) { return cfp::measure(pool, p, random_, k, options); }), table_(table) {}
+        measure_([this, &k, &pool](const program& p, const measure_options& options) {
+          std::vector<double> instructions;
+          const measurement m = cfp::measure(pool, p, random_, k, options, &instructions);
+          if (bounds_.learn(p, random_, instructions)) bounds_moved_ = true;
+          return m;
+        }),
+        table_(table), bounds_(table) {}
   profiler(const profiler&) = delete;
 
   int measured = 0;                        ///< programs run, not found in the table
@@ -24,43 +30,33 @@ class profiler : public cost_builder {
   progress tell;                           ///< called before each program that is run
   const profile_table* replay = nullptr;   ///< where measurements come from instead of being run: for tests
 
-  /// From here on only what is asked for is measured. What is not has a lower bound: its arithmetic at the highest rate seen in
-  /// any program, or its traffic at the highest bandwidth seen in any program (a conversion: of its kind), whichever takes
-  /// longer, times `margin`.
+  /// From here on only what is asked for is measured. What is not has a lower bound (`program_bounds`).
   void be_lazy() { asking_ = false; }
   /// How much of the table was needed.
   struct knowledge {
-    int of = 0, measured = 0, below_bound = 0;
+    int of = 0, measured = 0;
+    int below_bound = 0;  ///< figures that turned out less than their bound said: what the certificate does not cover
+    double by = 0;        ///< milliseconds, the most of any
   };
   knowledge known() const {
-    knowledge out;
+    knowledge out = known_;
     for (const std::string& k : wanted) out.measured += table_.entries.count(k) > 0;
     out.of = static_cast<int>(wanted.size());
-    out.below_bound = static_cast<int>(below_bound.size());
     return out;
   }
-  static constexpr double margin = 0.7;
-  std::vector<std::string> below_bound;    ///< entries that turned out faster than their bound said: what the certificate does not cover
 
-  /// The cost graph: milliseconds per step. What is not in the table is measured in two passes over everything, so
-  /// that a moment's disturbance is not the property of one choice.
+  /// The cost graph: milliseconds per step. What is not in the table is measured, and what takes longer than its instructions did
+  /// elsewhere once or twice more, so that a moment's disturbance is not the property of one choice.
   cost_graph build() {
     int all = 0, done = 0;
     std::set<std::string> seen;
     for (const decision& n : d_.nodes)
       if (!n.operations.empty() && seen.insert(choices_of(n)).second) all += static_cast<int>(n.choices());
     const auto first = [&](const std::string& what) {
-      if (tell) tell(done++, 2 * all, what);
+      if (tell) tell(done++, all, what);
     };
     collect(first);
-    const std::vector<job> again = std::move(fresh_);
-    fresh_.clear();
-    double at = 0;
-    for (const job& j : again) {
-      if (tell) tell(all + static_cast<int>(at++ / static_cast<double>(again.size()) * all), 2 * all, j.name + " again");
-      measurement& m = table_.entries[j.name];
-      m = undisturbed(m, j.run());
-    }
+    while (measured_again()) {}
     unique_.clear();
     return collect({});
   }
@@ -81,53 +77,49 @@ class profiler : public cost_builder {
  private:
   struct job {
     std::string name;
-    std::function<measurement()> run;
+    program code;
+    measure_options options;
+    int left = 2;  ///< how often it may be measured again
   };
 
-  measurement look_up(const std::string& k, const std::string& kind, const work_done& work, const std::function<measurement()>& measure_it) {
+  // Milliseconds, or a bound. `make` lowers the program.
+  template <class Make>
+  double look_up(const std::string& k, const measure_options& options, const Make& make) {
     wanted.insert(k);
-    const auto at = table_.entries.find(k);
-    if (at != table_.entries.end()) {
-      learn(kind, work, at->second);
-      return at->second;
-    }
+    if (const auto at = table_.entries.find(k); at != table_.entries.end()) return at->second.median;
     ++unknown_;
-    const double least = bound(kind, work);
-    if (!asking_) return {least, 0, 0};
+    program p = make();
+    const double least = bounds_.of(p, random_);
+    if (!asking_) return least;
     if (tell) tell(measured, 0, k);
     ++measured;
-    fresh_.push_back({k, measure_it});
-    const measurement m = table_.entries[k] = replay ? replay->entries.at(k) : measure_it();
-    if (m.median < least) below_bound.push_back(k);
-    learn(kind, work, m);
-    return m;
+    const measurement m = table_.entries[k] = replay ? recorded(k, p) : measure_(p, options);
+    if (m.median < least) {
+      ++known_.below_bound;
+      known_.by = std::max(known_.by, least - m.median);
+    }
+    measured_.push_back({k, std::move(p), options});
+    return m.median;
   }
 
-  // Work per millisecond, the most seen.
-  void learn(const std::string& kind, const work_done& work, const measurement& m) {
-    if (!(m.median > 0)) return;
-    work_done& best = rates_[kind];
-    const auto raise = [this](double& most, double rate) {
-      if (rate > most) most = rate, bounds_moved_ = true;
-    };
-    raise(best.flops, work.flops / m.median);
-    raise(best.traffic, work.traffic / m.median);
-  }
-  double bound(const std::string& kind, const work_done& work) const {
-    const auto at = rates_.find(kind);
-    if (at == rates_.end()) return 0;
-    const auto time = [](double amount, double rate) { return amount > 0 && rate > 0 ? amount / rate : 0; };
-    return margin * std::max(time(work.flops, at->second.flops), time(work.traffic, at->second.traffic));
+  measurement recorded(const std::string& k, const program& p) {
+    std::vector<double> instructions;
+    for (const instruction& i : p.code) instructions.push_back(i.nothing ? 0 : replay->instructions.at(kind_of(i, p, random_).label()).ms);
+    if (bounds_.learn(p, random_, instructions)) bounds_moved_ = true;
+    return replay->entries.at(k);
   }
 
   bool measured_again() override {
-    const std::vector<job> again = std::move(fresh_);
-    fresh_.clear();
     if (replay) return false;
-    for (const job& j : again) {
-      if (tell) tell(measured, 0, j.name + " again");
-      measurement& m = table_.entries[j.name];
-      m = undisturbed(m, j.run());
+    std::vector<job*> again;
+    for (job& j : measured_)
+      if (j.left > 0 && bounds_.doubts(table_.entries[j.name].median, j.code, random_)) again.push_back(&j);
+    int done = 0;
+    for (job* j : again) {
+      if (tell) tell(done++, static_cast<int>(again.size()), j->name + " again");
+      --j->left;
+      measurement& m = table_.entries[j->name];
+      m = undisturbed(m, measure_(j->code, j->options));
     }
     return !again.empty();
   }
@@ -150,28 +142,16 @@ class profiler : public cost_builder {
 
   double program_time(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
     const std::string k = key(n.label + " [" + n.names[c] + "]", n.operations, plan, false);
-    return look_up(k, "programs", work_of(p, g_), [this, p] { return measure_(p, {}); }).median;
+    return look_up(k, {}, [&] { return p; });
   }
 
   double step_time(int v, const partition& from, const conversion_step& s) override {
-    const partition to = after(from, s);
-    const extents a = local_shape(from, g_[v].shape, mesh_), b = local_shape(to, g_[v].shape, mesh_);
-    const auto around = [](const extents& shape, int dim) {
-      const host::around w = host::view_around(shape, dim);
-      return std::to_string(w.outer) + "x" + std::to_string(w.extent) + "x" + std::to_string(w.inner);
-    };
-    std::string k = std::string(step_names[s.kind]) + " over " + std::string(mesh_.axes[s.axis].label.view()) + ": ";
-    using step = conversion_step;
-    if (s.kind == step::all_reduce || s.kind == step::mask) k += std::to_string(elements(a));
-    else if (s.kind == step::all_gather || s.kind == step::pad) k += around(b, s.dim);
-    else if (s.kind == step::all_to_all) k += around(a, s.to) + " to " + around(b, s.dim);
-    else k += around(a, s.dim);
-    if (const long width = g_[v].width(real_bytes_); width != 4) k += " of " + std::to_string(width) + " bytes";
-    const double traffic = static_cast<double>((elements(a) + elements(b)) * g_[v].width(real_bytes_));
-    return look_up(k, std::string(step_names[s.kind]), {0, traffic, 0}, [this, v, from, s] { return measure_step(v, from, s); }).median;
+    const std::string k = kind_of(s, from, g_[v].shape, g_[v].width(real_bytes_), mesh_).label();
+    return look_up(k, {5, 30, 0.02, 0.05}, [&] { return alone(v, from, s); });
   }
 
-  measurement measure_step(int v, const partition& from, const conversion_step& s) {
+  // A conversion step as a program of its own.
+  program alone(int v, const partition& from, const conversion_step& s) const {
     program p;
     p.mesh = mesh_;
     p.real_bytes = real_bytes_;
@@ -201,14 +181,15 @@ class profiler : public cost_builder {
       for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));
     p.code.push_back(i);
     plan_memory(p);
-    return measure_(p, {5, 30, 0.02, 0.05});
+    return p;
   }
 
   const graph random_;
   const std::function<measurement(const program&, const measure_options&)> measure_;
   profile_table& table_;
-  std::vector<job> fresh_;  // measured since the last second pass
-  std::map<std::string, work_done> rates_;
+  program_bounds bounds_;
+  std::vector<job> measured_;
+  knowledge known_;
 };
 
 }  // namespace cfp

@@ -36,10 +36,12 @@ inline graph with_random_inputs(graph g) {
 }
 
 /// Time of one step of a planned program: per repeat the slowest rank, over repeats the median. Of several passes one is
-/// run, and counted as often as there are.
+/// run, and counted as often as there are. `instructions` takes the milliseconds of each:
+/// the median over repeats, on the rank where that is least (others wait there).
 template <class T>
-measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<T>& k, const measure_options& options = {}) {
+measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<T>& k, const measure_options& options = {}, std::vector<double>* instructions = nullptr) {
   std::vector<double> times;
+  std::vector<std::vector<std::vector<double>>> each(static_cast<std::size_t>(pool.size()), std::vector<std::vector<double>>(p.code.size()));
   std::vector<double> of_rank(static_cast<std::size_t>(pool.size()));
   pool.run([&](rank_context& rank) {
     using clock = std::chrono::steady_clock;
@@ -52,6 +54,7 @@ measurement measure(rank_pool& pool, const program& p, const graph& g, const hos
       run.run(repeat + 2, 1, [](int) {});
       of_rank[static_cast<std::size_t>(rank.rank)] =
           std::chrono::duration<double, std::milli>(clock::now() - start).count() + (p.passes - 1) * 1000 * run.spent.passes;
+      for (std::size_t i = 0; repeat >= 0 && i < p.code.size(); ++i) each[static_cast<std::size_t>(rank.rank)][i].push_back(1000 * run.last()[i]);
       rank.world.barrier();
       std::int32_t enough = 0;
       if (rank.rank == 0 && repeat >= 0) {
@@ -64,6 +67,11 @@ measurement measure(rank_pool& pool, const program& p, const graph& g, const hos
       if (enough) break;
     }
   });
+  if (instructions) {
+    instructions->assign(p.code.size(), std::numeric_limits<double>::infinity());
+    for (const auto& of : each)
+      for (std::size_t i = 0; i < of.size(); ++i) (*instructions)[i] = std::min((*instructions)[i], median(of[i]));
+  }
   return summarise(times);
 }
 

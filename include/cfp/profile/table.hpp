@@ -19,6 +19,11 @@ struct measurement {
   int repeats = 0;
 };
 
+/// The least time seen for an instruction, and what it does in it.
+struct instruction_time {
+  double ms = 0, flops = 0, traffic = 0;
+};
+
 /// What a table was measured on; a table of anything else is not used.
 struct profile_origin {
   std::string machine;  ///< processor and number of hardware threads
@@ -43,6 +48,7 @@ class profile_table {
  public:
   profile_origin origin;
   std::map<std::string, measurement> entries;
+  std::map<std::string, instruction_time> instructions;  ///< of the programs measured, by kind and size
 
   /// Reads a table. Returns why it cannot be used, or nothing.
   std::string load(const std::string& path) {
@@ -63,7 +69,11 @@ class profile_table {
         if (!(m.median >= 0)) return "entry '" + key + "' is no time";
         read[key] = m;
       }
+      std::map<std::string, instruction_time> single;
+      if (j.contains("instructions"))
+        for (const auto& [key, e] : j["instructions"].items()) single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
       entries = std::move(read);
+      instructions = std::move(single);
     } catch (const nlohmann::json::exception& e) {
       return e.what();
     }
@@ -78,6 +88,8 @@ class profile_table {
     j["mesh"] = origin.mesh;
     auto& all = j["milliseconds"] = nlohmann::ordered_json::object();
     for (const auto& [key, m] : entries) all[key] = {{"median", m.median}, {"spread", m.spread}, {"repeats", m.repeats}};
+    auto& single = j["instructions"] = nlohmann::ordered_json::object();
+    for (const auto& [key, i] : instructions) single[key] = {{"milliseconds", i.ms}, {"flops", i.flops}, {"traffic", i.traffic}};
     write_file(path, j.dump(1));
   }
 

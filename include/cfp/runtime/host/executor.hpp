@@ -10,6 +10,8 @@
 #include <chrono>
 #include <memory>
 
+#include <sys/mman.h>
+
 namespace cfp::inline v0_1::host {
 
 /// Seconds a rank spent in kernels and in conversions, waiting included.
@@ -30,7 +32,7 @@ class executor {
 
  public:
   /// What it keeps beside the planned memory.
-  static constexpr std::size_t bytes_per_instruction = sizeof(prepared);
+  static constexpr std::size_t bytes_per_instruction = sizeof(prepared) + sizeof(double);
 
   /// `p` must have its memory planned and outlive this, as must `g`. Allocates the arena and what persists.
   executor(const program& p, const graph& g, const kernels<T>& k, rank_context& rank, std::uint64_t seed)
@@ -51,6 +53,7 @@ class executor {
     }
     for (std::size_t b = 0; b < p.buffers.size(); ++b) memory_[b] = memory_[static_cast<std::size_t>(p.buffers[b].root)];
     steps_.reserve(p.code.size());
+    last_.resize(p.code.size());
     for (const instruction& i : p.code) {
       prepared s;
       s.code = &i;
@@ -133,11 +136,13 @@ class executor {
 
   /// Time spent since construction or since it was last cleared.
   time_spent spent;
+  /// Seconds of each instruction when it last ran, waiting included.
+  const std::vector<double>& last() const { return last_; }
 
  private:
   using clock = std::chrono::steady_clock;
   void run_range(std::size_t from, std::size_t to, long step, int pass) {
-    auto last = clock::now();
+    auto before = clock::now();
     for (std::size_t i = from; i < to; ++i) {
       prepared& s = steps_[i];
       if (s.code->nothing) continue;
@@ -145,11 +150,13 @@ class executor {
         s.bound.step = step;
         s.bound.pass = pass;
         s.run(s.bound);
-        lap(spent.kernels, last);
       } else {
         convert(*s.code);
-        lap(spent.conversions, last);
       }
+      const auto now = clock::now();
+      last_[i] = seconds(now - before);
+      (s.run ? spent.kernels : spent.conversions) += last_[i];
+      before = now;
     }
   }
   struct aligned_delete {
@@ -157,16 +164,19 @@ class executor {
   };
   using block = std::unique_ptr<std::byte, aligned_delete>;
 
+  // Large blocks ask for large pages: a program that is run a few times only would spend much of its time on small ones.
   static block allocate(long bytes) {
     const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
-    return block(static_cast<std::byte*>(::operator new(size, std::align_val_t(memory_alignment))));
+    block out(static_cast<std::byte*>(::operator new(size, std::align_val_t(memory_alignment))));
+#ifdef MADV_HUGEPAGE
+    constexpr std::size_t page = 2 << 20;
+    void* first = out.get();
+    std::size_t space = size;
+    if (size >= 2 * page && std::align(page, page, first, space)) madvise(first, space / page * page, MADV_HUGEPAGE);
+#endif
+    return out;
   }
   static double seconds(clock::duration d) { return std::chrono::duration<double>(d).count(); }
-  static void lap(double& into, clock::time_point& last) {
-    const auto now = clock::now();
-    into += seconds(now - last);
-    last = now;
-  }
 
   numbers<T> view(const buffer& x, void* at) const {
     call_tensor t;
@@ -211,6 +221,7 @@ class executor {
   std::vector<block> persistent_;
   std::vector<void*> memory_;
   std::vector<prepared> steps_;
+  std::vector<double> last_;
   double loss_ = 0;
 };
 

@@ -29,30 +29,40 @@ inline r123::Philox4x32::ctr_type random_words(std::uint64_t seed, std::uint64_t
   return r123::Philox4x32()(counter, key);
 }
 
-/// Calls f(local index, global index) for every element a device holds, in order.
+/// Calls f(local index, global index, count) for every run of neighbours a device holds, in order.
 template <class F>
-void each_element(const extents& global, const partition& held, const mesh_shape& mesh, int device, F&& f) {
-  const int rank = global.size();
+void each_run(const extents& global, const partition& held, const mesh_shape& mesh, int device, F&& f) {
   const extents local = local_shape(held, global, mesh);
-  long stride[max_dims] = {}, start[max_dims] = {}, at[max_dims] = {};
-  long step = 1, origin = 0;
-  for (int d = rank - 1; d >= 0; --d) {
-    stride[d] = step;
-    step *= global[d];
-    start[d] = piece_of(held, d, mesh, device) * local[d];
-    origin += start[d] * stride[d];
-  }
   const long n = elements(local);
-  long where = origin;
-  for (long i = 0; i < n; ++i) {
-    f(i, where);
-    for (int d = rank - 1; d >= 0; --d) {
+  if (n == 0) return;
+  int outer = global.size();  // dimensions whose pieces do not lie in one run
+  long run = 1, stride[max_dims] = {}, at[max_dims] = {}, where = 0, step = 1;
+  for (int d = global.size() - 1; d >= 0; --d) {
+    if (outer == d + 1 && run == step) {
+      run *= local[d];
+      outer = d;
+    }
+    stride[d] = step;
+    where += piece_of(held, d, mesh, device) * local[d] * step;
+    step *= global[d];
+  }
+  for (long i = 0; i < n; i += run) {
+    f(i, where, run);
+    for (int d = outer - 1; d >= 0; --d) {
       where += stride[d];
       if (++at[d] < local[d]) break;
       where -= at[d] * stride[d];
       at[d] = 0;
     }
   }
+}
+
+/// Calls f(local index, global index) for every element a device holds, in order.
+template <class F>
+void each_element(const extents& global, const partition& held, const mesh_shape& mesh, int device, F&& f) {
+  each_run(global, held, mesh, device, [&](long i, long where, long count) {
+    for (long k = 0; k < count; ++k) f(i + k, where + k);
+  });
 }
 
 /// Fills a device's piece of a tensor of numbers as its `filling` says.
@@ -70,8 +80,13 @@ void fill_numbers(T* out, const value& v, const partition& held, const mesh_shap
     std::vector<T> period(4096);
     for (std::size_t i = 0; i < period.size(); ++i)
       period[i] = T(base + deviation * static_cast<wide>(r123::boxmuller(random_words(seed, id, i).v[0], random_words(seed, id, i).v[1]).x));
-    each_element(v.shape, held, mesh, device,
-                 [&](long i, long global) { out[i] = period[static_cast<std::size_t>(global) & 4095]; });
+    each_run(v.shape, held, mesh, device, [&](long i, long global, long count) {
+      for (long k = 0; k < count;) {
+        const long from = (global + k) & 4095, n = std::min(count - k, 4096 - from);
+        std::copy_n(period.data() + from, n, out + i + k);
+        k += n;
+      }
+    });
     return;
   }
   each_element(v.shape, held, mesh, device, [&](long i, long global) {

@@ -1,0 +1,49 @@
+// Instruction kinds: instructions that do the same on pieces of the same size take the same time, whatever program they are in.
+#pragma once
+
+#include <cfp/runtime/call.hpp>
+#include <cfp/runtime/host/conversion_kernel.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// What an instruction does, and on which local sizes: equal ones take equal time. "product ab4cb4>ac4: 128x384x768"
+struct instruction_kind {
+  std::string kind, size;
+  std::string label() const { return kind + ": " + size; }
+};
+
+/// Of a conversion step of a tensor of that shape, `width` bytes per number.
+inline instruction_kind kind_of(const conversion_step& s, const partition& from, const extents& shape, long width, const mesh_shape& mesh) {
+  const extents a = local_shape(from, shape, mesh), b = local_shape(after(from, s), shape, mesh);
+  const auto around = [](const extents& local, int dim) {
+    const host::around w = host::view_around(local, dim);
+    return std::to_string(w.outer) + "x" + std::to_string(w.extent) + "x" + std::to_string(w.inner);
+  };
+  using step = conversion_step;
+  instruction_kind out{std::string(step_names[s.kind]) + " over " + std::string(mesh.axes[s.axis].label.view()), {}};
+  if (s.kind == step::all_reduce || s.kind == step::mask) out.size = std::to_string(elements(a));
+  else if (s.kind == step::all_gather || s.kind == step::pad) out.size = around(b, s.dim);
+  else if (s.kind == step::all_to_all) out.size = around(a, s.to) + " to " + around(b, s.dim);
+  else out.size = around(a, s.dim);
+  if (width != 4) out.size += " of " + std::to_string(width) + " bytes";
+  return out;
+}
+
+inline instruction_kind kind_of(const instruction& i, const program& p, const graph& g) {
+  const auto width = [&](int b) { return elements(p[b].local) > 0 ? p[b].bytes / elements(p[b].local) : 0; };
+  if (i.kind == instruction::reshard) return kind_of(i.step, p[i.in[0]].held, g[p[i.in[0]].value].shape, width(i.in[0]), p.mesh);
+  if (i.kind == instruction::narrow) return {"narrow", std::to_string(elements(p[i.in[0]].local))};
+  const call c = bind_call(p, g, i, 0);
+  instruction_kind out{std::string(c.op->op->label) + " ", {}};
+  const auto put = [&](const pattern& pat, int b) {
+    for (const signed char f : pat.factors) out.kind += static_cast<char>('a' + f);
+    out.kind += std::to_string(width(b));
+  };
+  for (int k = 0; k < i.in.size(); ++k) put(c.r().operands[k], i.in[k]);
+  out.kind += '>';
+  for (int k = 0; k < c.r().results.size(); ++k) put(c.r().results[k], i.out[k]);
+  for (int f = 0; f < c.factors; ++f) out.size += (f ? "x" : "") + std::to_string(c.size[f]);
+  return out;
+}
+
+}  // namespace cfp
