@@ -131,21 +131,23 @@ class plan_search {
   }
 
   // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left of bounds
-  // then does not undercut it.
+  // then does not undercut it. When that has taken as long as measuring the rest would, the rest is measured.
   template <class Make>
   solution best(const Make& make) {
     for (;;) {
-      const solution s = timed_solve(make());
+      solution s;
+      solve_seconds += timed([&] { s = solve(make()); });
       if (!s.feasible || profiler_.ask(first(s.choices)) == 0) return s;
-      costs_ = profiler_.costs();
+      if (solve_seconds + pricing_seconds_ < profiler_.seconds_left()) pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
+      else costs_ = profiler_.build();
     }
   }
 
-  solution timed_solve(const cost_graph& of) {
+  template <class Work>
+  static double timed(const Work& work) {
     const auto begin = std::chrono::steady_clock::now();
-    const solution s = solve(of);
-    solve_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return s;
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   const graph& g_;
@@ -156,6 +158,7 @@ class plan_search {
   cost_graph costs_;
   std::vector<correction> corrections_;
   std::vector<plan> named_;
+  double pricing_seconds_ = 0;
 };
 
 }  // namespace cfp

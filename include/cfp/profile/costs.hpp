@@ -45,9 +45,16 @@ class profiler : public cost_builder {
     return out;
   }
 
+  /// Seconds that measuring everything else would take, as far as what was measured tells.
+  double seconds_left() const {
+    const knowledge k = known();
+    return k.measured > 0 ? seconds_ / k.measured * (k.of - k.measured) : std::numeric_limits<double>::infinity();
+  }
+
   /// The cost graph: milliseconds per step. What is not in the table is measured, and what takes longer than its instructions did
   /// elsewhere once or twice more, so that a moment's disturbance is not the property of one choice.
   cost_graph build() {
+    asking_ = true;
     int all = 0, done = 0;
     std::set<std::string> seen;
     for (const decision& n : d_.nodes)
@@ -55,6 +62,7 @@ class profiler : public cost_builder {
     const auto first = [&](const std::string& what) {
       if (tell) tell(done++, all, what);
     };
+    unique_.clear();
     collect(first);
     while (measured_again()) {}
     unique_.clear();
@@ -93,7 +101,9 @@ class profiler : public cost_builder {
     if (!asking_) return least;
     if (tell) tell(measured, 0, k);
     ++measured;
+    const auto begin = std::chrono::steady_clock::now();
     const measurement m = table_.entries[k] = replay ? recorded(k, p) : measure_(p, options);
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (m.median < least) {
       ++known_.below_bound;
       known_.by = std::max(known_.by, least - m.median);
@@ -190,6 +200,7 @@ class profiler : public cost_builder {
   program_bounds bounds_;
   std::vector<job> measured_;
   knowledge known_;
+  double seconds_ = 0;  // measuring
 };
 
 }  // namespace cfp
