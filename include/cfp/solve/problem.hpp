@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -106,45 +107,53 @@ inline bool absorb(const problem_edge& edge, problem_node& from, problem_node& t
 }
 
 /// `p` with only the choices in `keep`.
-inline problem keep_only(const problem& p, const choice_mask& keep) {
-  problem result;
-  result.base_memory = p.base_memory;
-  result.dead = p.dead;
-  result.nodes.resize(p.nodes.size());
-  std::vector<std::vector<std::size_t>> kept(p.nodes.size());
+inline problem keep_only(problem p, const choice_mask& keep) {
+  std::vector<std::size_t> kept, begin{0};  // of node n: kept[begin[n]] to kept[begin[n + 1]]
   for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-    const problem_node& node = p.nodes[n];
-    problem_node& smaller = result.nodes[n];
+    problem_node& node = p.nodes[n];
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::size_t size = 0;
     for (std::size_t c = 0; c < node.size(); ++c) {
       if (!keep[n][c]) continue;
-      kept[n].push_back(c);
-      smaller.original.push_back(node.original[c]);
-      smaller.time.push_back(node.time[c]);
-      smaller.memory.push_back(node.memory[c]);
-      smaller.transient.push_back(node.transient[c]);
+      kept.push_back(c);
       least = std::min(least, node.memory[c]);
+      node.original[size] = node.original[c];
+      node.time[size] = node.time[c];
+      node.memory[size] = node.memory[c];
+      node.transient[size++] = node.transient[c];
     }
-    if (smaller.size() == 0) {
-      result.dead = true;
+    begin.push_back(kept.size());
+    node.original.resize(size);
+    node.time.resize(size);
+    node.memory.resize(size);
+    node.transient.resize(size);
+    if (size == 0) {
+      p.dead = true;
       continue;
     }
-    for (std::int64_t& bytes : smaller.memory) bytes -= least;
-    result.base_memory += least;
+    for (std::int64_t& bytes : node.memory) bytes -= least;
+    p.base_memory += least;
   }
-  if (result.dead) return result;
-  for (const problem_edge& edge : p.edges) {
-    problem_edge smaller{edge.from, edge.to, {}};
-    smaller.time.reserve(kept[edge.from].size() * kept[edge.to].size());
-    const std::size_t columns = p.nodes[edge.to].size();
-    for (const std::size_t a : kept[edge.from]) {
-      for (const std::size_t b : kept[edge.to]) smaller.time.push_back(edge.time[a * columns + b]);
-    }
-    if (!absorb(smaller, result.nodes[edge.from], result.nodes[edge.to])) {
-      result.edges.push_back(std::move(smaller));
-    }
+  if (p.dead) {
+    p.edges.clear();
+    return p;
   }
-  return result;
+  std::size_t left = 0;
+  for (problem_edge& edge : p.edges) {
+    const std::size_t columns = keep[edge.to].size();
+    std::size_t size = 0;
+    for (std::size_t a = begin[edge.from]; a < begin[edge.from + 1]; ++a) {
+      for (std::size_t b = begin[edge.to]; b < begin[edge.to + 1]; ++b) {
+        edge.time[size++] = edge.time[kept[a] * columns + kept[b]];
+      }
+    }
+    edge.time.resize(size);
+    if (absorb(edge, p.nodes[edge.from], p.nodes[edge.to])) continue;
+    if (&p.edges[left] != &edge) p.edges[left] = std::move(edge);
+    ++left;
+  }
+  p.edges.erase(p.edges.begin() + static_cast<std::ptrdiff_t>(left), p.edges.end());
+  return p;
 }
 
 /// A mask that keeps every choice of `p`.
@@ -192,17 +201,16 @@ inline problem make_problem(const cost_graph& graph) {
   choice_mask keep(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const cost_node& node = graph.nodes[n];
-    for (std::size_t c = 0; c < node.time.size(); ++c) {
-      p.nodes[n].original.push_back(static_cast<int>(c));
-      keep[n].push_back(node.time[c] < infinite_time);
-    }
+    p.nodes[n].original.resize(node.time.size());
+    std::iota(p.nodes[n].original.begin(), p.nodes[n].original.end(), 0);
+    for (const double time : node.time) keep[n].push_back(time < infinite_time);
     p.nodes[n].time = node.time;
     p.nodes[n].memory = node.memory;
     p.nodes[n].transient = node.transient;
     p.nodes[n].transient.resize(node.time.size(), 0);
   }
   p.edges = merged_edges(graph);
-  return keep_only(p, keep);
+  return keep_only(std::move(p), keep);
 }
 
 }  // namespace cfp::detail
