@@ -22,19 +22,15 @@ namespace {
 
 struct balance {
   const char* name;
-  described_machine machine;
+  double flops, memory;
+  std::vector<plain_links> links;
 };
 
 // Device and link rates from "communication is nearly free" to "communication decides".
 std::vector<balance> balances() {
   std::vector<balance> out;
   const auto put = [&](const char* name, double flops, double memory, double first, double second) {
-    balance b{name, {}};
-    b.machine.flops = flops;
-    b.machine.bandwidth = memory;
-    b.machine.links[0] = {1e-5, first};
-    b.machine.links[1] = {1e-5, second};
-    out.push_back(b);
+    out.push_back({name, flops, memory, {{1e-5, first}, {1e-5, second}}});
   };
   put("fast links", 1e14, 2e12, 4e11, 4e11);
   put("PCIe", 1e14, 1.5e12, 1.2e10, 1.2e10);
@@ -49,7 +45,8 @@ struct outcome {
   double gap() const { return blocks / operators - 1; }
 };
 
-outcome compare(const graph& g, const mesh_shape& mesh, const described_machine& m) {
+outcome compare(const graph& g, const mesh_shape& mesh, const balance& b) {
+  const machine m = plain_machine(mesh, b.flops, b.memory, 5e-6, b.links);
   const auto best = [&](const block_structure& s, bool& exact) {
     const decision_graph d = decisions(g, s, mesh);
     const solution a = solve(roofline(g, mesh, d, m).build());
@@ -121,7 +118,7 @@ int main(int argc, char** argv) {
     const graph g = differentiate(refine(layer_of(name)));
     models.push_back({name, 0, 0, 0, 0, ""});
     for (const auto& [label, mesh] : {std::pair{"2", mesh_of({2})}, {"4", mesh_of({4})}, {"8", mesh_of({8})}, {"2x2", mesh_of({2, 2})}})
-      for (const balance& b : balances()) models.back().add(compare(g, mesh, b.machine), std::string(label) + " ranks, " + b.name);
+      for (const balance& b : balances()) models.back().add(compare(g, mesh, b), std::string(label) + " ranks, " + b.name);
     models.back().print();
   }
   tally random{"random graphs", 0, 0, 0, 0, ""};
@@ -129,7 +126,7 @@ int main(int argc, char** argv) {
   for (int n = 0; n < 1000; ++n) {
     const graph g = differentiate(refine(random_graph(numbers)));
     const auto all = balances();
-    random.add(compare(g, n % 4 == 3 ? mesh_of({2, 2}) : mesh_of({4}), all[static_cast<std::size_t>(n) % all.size()].machine), "case " + std::to_string(n));
+    random.add(compare(g, n % 4 == 3 ? mesh_of({2, 2}) : mesh_of({4}), all[static_cast<std::size_t>(n) % all.size()]), "case " + std::to_string(n));
     if (isatty(2) && n % 10 == 0) std::fprintf(stderr, "\r%d of 1000", n);
   }
   if (isatty(2)) std::fprintf(stderr, "\r\033[K");

@@ -152,7 +152,6 @@ json growth() {
 json models(double cbc_seconds) {
   json out = json::array();
   std::printf("\nmodels on described machines, no limit\n%-16s %5s %6s %6s %8s %10s %10s\n", "model", "mesh", "nodes", "edges", "choices", "exact ms", "CBC ms");
-  described_machine machine;
   for (const char* name : {"gpt2", "llama-3-8b", "mixtral-8x7b", "t5-large"}) {
     const config_file file(name);
     const std::string type = file.type({"gpt2", "llama", "mixtral", "t5"});
@@ -162,7 +161,7 @@ json models(double cbc_seconds) {
       mesh.axes.push({cfp::name("x"), 4});
       if (two) mesh.axes.push({cfp::name("y"), 2});
       const decision_graph d = decisions(g, parallel_blocks(g), mesh);
-      const cost_graph costs = roofline(g, mesh, d, machine).build();
+      const cost_graph costs = roofline(g, mesh, d, plain_machine(mesh)).build();
       std::size_t choices = 0;
       for (const cost_node& n : costs.nodes) choices = std::max(choices, n.time.size());
       const timed exact = run(exact_policy(), costs, seconds(60), 3);

@@ -25,10 +25,12 @@ struct found {
   }
 };
 
-found search(const graph& forward, const mesh_shape& mesh, const described_machine& m, std::optional<long> limit = {}) {
+machine links(const mesh_shape& mesh, double bandwidth) { return plain_machine(mesh, 1e14, 2e12, 5e-6, {{1e-5, bandwidth}}); }
+
+found search(const graph& forward, const mesh_shape& mesh, double bandwidth, std::optional<long> limit = {}) {
   found f{differentiate(refine(forward)), mesh, {}, {}};
   f.d = decisions(f.g, parallel_blocks(f.g), mesh, limit ? axis_choice::regathered : axis_choice::scattered);
-  cost_graph costs = roofline(f.g, mesh, f.d, m).build();
+  cost_graph costs = roofline(f.g, mesh, f.d, links(mesh, bandwidth)).build();
   costs.memory_limit = limit;
   const solution s = solve(costs);
   REQUIRE(s.feasible);
@@ -54,19 +56,11 @@ gpt_config wide(long layers, long batch, long sequence, long width) {
   return c;
 }
 
-described_machine links(double bandwidth) {
-  described_machine m;
-  m.flops = 1e14;
-  m.bandwidth = 2e12;
-  for (auto& l : m.links) l = {1e-5, bandwidth};
-  return m;
-}
-
 }  // namespace
 
 TEST_CASE("small batches on a wide model: columns, then rows") {
   const long layers = 2, b = 2, seq = 64, h = 4096, t = 4;
-  const found f = search(gpt(wide(layers, b, seq, h)), along("model", t), links(1e10));
+  const found f = search(gpt(wide(layers, b, seq, h)), along("model", t), 1e10);
   for (const char* layer : {"h.0", "h.1"}) {
     CHECK(f.strategy(layer + std::string(".attn.c_attn.linear")) == "model=heads");
     CHECK(f.strategy(layer + std::string(".attn.c_proj.linear")) == "model=heads");
@@ -79,7 +73,7 @@ TEST_CASE("small batches on a wide model: columns, then rows") {
 }
 
 TEST_CASE("large batches on a narrow model: data parallel, only gradients of weights are reduced") {
-  const found f = search(gpt(wide(2, 32, 512, 256)), along("data", 4), links(1e10));
+  const found f = search(gpt(wide(2, 32, 512, 256)), along("data", 4), 1e10);
   long weights = 0, bytes = 0;
   for (const value& v : f.g.values)
     if (v.role == value_role::weight && v.producer < 0) ++weights, bytes += 4 * elements(v.shape);
@@ -92,7 +86,7 @@ TEST_CASE("many experts: one all-to-all each way, forward and backward") {
   experts_config e;
   e.hidden = 8192;
   e.group = 2048;
-  const found f = search(gshard(wide(2, 32, 512, 1024), e), along("expert", 8), links(2e10));
+  const found f = search(gshard(wide(2, 32, 512, 1024), e), along("expert", 8), 2e10);
   CHECK(f.strategy("h.1.moe.experts.w1.expert_dense") == "expert=experts");
   CHECK(f.strategy("h.1.moe.experts.w2.expert_dense") == "expert=experts");
   CHECK(f.strategy("h.1.attn.c_proj.linear").starts_with("expert=groups"));
@@ -101,27 +95,26 @@ TEST_CASE("many experts: one all-to-all each way, forward and backward") {
 
 TEST_CASE("less memory: weights, gradients and optimizer state are scattered, and gathered anew where that does not suffice") {
   const gpt_config c = wide(4, 48, 64, 512);
-  described_machine m = links(1e10);
-  m.links[0].bandwidth = 4e9;  // so that nothing is scattered unless it must be
-  const found rich = search(gpt(c), along("data", 4), m);
+  const double slow = 4e9;  // so that nothing is scattered unless it must be
+  const found rich = search(gpt(c), along("data", 4), slow);
   const auto resting = [](const found& f, const char* text) {
     int n = 0;
     for (std::size_t i = 0; i < f.d.nodes.size(); ++i) n += f.d.nodes[i].names[static_cast<std::size_t>(f.p.choices[i])].find(text) != std::string::npos;
     return n;
   };
   CHECK(resting(rich, "/") == 0);
-  const found half = search(gpt(c), along("data", 4), m, predicted_peak(rich.p.code) / 2);
+  const found half = search(gpt(c), along("data", 4), slow, predicted_peak(rich.p.code) / 2);
   CHECK(predicted_peak(half.p.code) <= predicted_peak(rich.p.code) / 2);
   CHECK(resting(half, "/scattered") >= 8);
   CHECK(half.sent().calls[static_cast<std::size_t>(collective_kind::reduce_scatter)] >= 8);
   // the least memory there is
   const decision_graph d = decisions(rich.g, parallel_blocks(rich.g), rich.mesh, axis_choice::regathered);
-  cost_graph costs = roofline(rich.g, rich.mesh, d, m).build();
+  cost_graph costs = roofline(rich.g, rich.mesh, d, links(rich.mesh, slow)).build();
   costs.memory_limit = 1;
   const solution none = solve(costs);
   REQUIRE_FALSE(none.feasible);
   REQUIRE(none.least_memory);
-  const found least = search(gpt(c), along("data", 4), m, static_cast<long>(*none.least_memory));
+  const found least = search(gpt(c), along("data", 4), slow, static_cast<long>(*none.least_memory));
   CHECK(resting(least, "/regathered") > 0);
   CHECK(predicted_peak(least.p.code) < predicted_peak(half.p.code));
 }

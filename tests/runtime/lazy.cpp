@@ -20,7 +20,7 @@ constexpr int random_models = 10;
 // A machine whose times are known beforehand and are told only when asked for: a description, disturbed, and never below its bound.
 class frozen : public cost_builder {
  public:
-  frozen(const graph& g, const mesh_shape& mesh, const decision_graph& d, const described_machine& m, bool lazy) : cost_builder(g, mesh, d, sizeof(float)), machine_(m) { asking_ = !lazy; }
+  frozen(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, bool lazy) : cost_builder(g, mesh, d, sizeof(float)), machine_(m), times_(m, mesh) { asking_ = !lazy; }
 
   std::set<std::string> told, wanted;
 
@@ -36,16 +36,17 @@ class frozen : public cost_builder {
   }
   double program_time(const decision& n, std::size_t c, const sharding&, const program& p) override {
     double ms = 0;
-    for (std::size_t i = 0; i < p.code.size(); ++i) ms += p.runs(i) * time_of(p.code[i], p, g_, machine_);
+    for (std::size_t i = 0; i < p.code.size(); ++i) ms += p.runs(i) * times_(p.code[i], p, g_);
     return answer(choices_of(n) + "#" + std::to_string(c), ms);
   }
   double step_time(int v, const partition& from, const conversion_step& s) override {
     const partition to = after(from, s);
     const auto bytes = static_cast<double>((elements(local_shape(from, g_[v].shape, mesh_)) + elements(local_shape(to, g_[v].shape, mesh_))) * g_[v].width(real_bytes_));
     std::string key = std::to_string(s.kind) + " " + std::to_string(s.axis) + " " + std::to_string(bytes);
-    return answer(key, 1e3 * (machine_.launch + (s.communicates() ? bytes / machine_.links[0].bandwidth : bytes / machine_.bandwidth)));
+    return answer(key, 1e3 * (machine_.device.launch + bytes / (s.communicates() ? machine_.levels.back().bandwidth : machine_.device.bandwidth)));
   }
-  const described_machine machine_;
+  const machine machine_;
+  described_times times_;
 };
 
 }  // namespace
@@ -65,11 +66,7 @@ TEST_CASE("lazy equals full, and asks for less") {
     const graph& g = models[n];
     const mesh_shape mesh = n > 1 && n % 3 == 2 ? mesh_of({2, 2}) : mesh_of({4});
     const decision_graph d = decisions(g, parallel_blocks(g), mesh);
-    described_machine m;
-    m.flops = 1e12;
-    m.bandwidth = n % 2 ? 1e11 : 1e12;
-    m.launch = 1e-7;
-    m.links[0].bandwidth = n % 4 < 2 ? 1e10 : 1e11;
+    const machine m = plain_machine(mesh, 1e12, n % 2 ? 1e11 : 1e12, 1e-7, {{1e-5, n % 4 < 2 ? 1e10 : 1e11}, {1e-5, 1e11}});
     frozen all(g, mesh, d, m, false);
     cost_graph full = all.costs();
     for (const bool tight : {false, true}) {

@@ -202,7 +202,7 @@ TEST_CASE("a step in pieces needs less memory, reduces gradients once, and gathe
   const mesh_shape mesh = mesh_of({2});  // a device sends half of what is gathered, and all of what is reduced
   const auto sent = [&](const graph& g, const char* wish, collective_kind kind) {
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
-    const cost_graph costs = roofline(g, mesh, d, {}).build();
+    const cost_graph costs = roofline(g, mesh, d, plain_machine(mesh)).build();
     const solution best = solve(fixed(costs, follow(named_plan{"data", {wish}}, d, mesh)));
     REQUIRE(best.feasible);
     return count_collectives(realise("data", g, mesh, d, best.choices).code, g).bytes[static_cast<std::size_t>(kind)];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/block/decisions.hpp>
+#include <cfp/runtime/host/conversion_kernel.hpp>
 #include <cfp/runtime/lower.hpp>
 #include <cfp/runtime/memory.hpp>
 #include <cfp/solve/exact.hpp>
@@ -72,7 +73,7 @@ class cost_builder {
 
   /// Milliseconds of a conversion.
   double conversion_time(int v, const partition& from, const partition& to) {
-    const conversion c = convert(from, to, g_[v].shape, g_[v].width(real_bytes_), mesh_);
+    const conversion& c = conversion_of(v, from, to);
     if (!c.possible) return std::numeric_limits<double>::infinity();
     double ms = 0;
     partition p = from;
@@ -98,6 +99,39 @@ class cost_builder {
   /// Measures once more what may have been disturbed; false if there is nothing.
   virtual bool measured_again() { return false; }
 
+  // A conversion step as a program of its own.
+  program alone(int v, const partition& from, const conversion_step& s) const {
+    program p;
+    p.mesh = mesh_;
+    p.real_bytes = real_bytes_;
+    const auto allocate = [&](const partition& held, long bytes, bool persistent) {
+      buffer b;
+      b.value = v;
+      b.held = held;
+      b.type = stored(g_[v].type, real_bytes_);
+      b.local = local_shape(held, g_[v].shape, mesh_);
+      b.bytes = bytes > 0 ? bytes : elements(b.local) * g_[v].width(real_bytes_);
+      b.root = static_cast<int>(p.buffers.size());
+      b.persistent = persistent;
+      p.buffers.push_back(b);
+      return b.root;
+    };
+    instruction i;
+    i.kind = instruction::reshard;
+    i.step = s;
+    i.in.push(allocate(from, 0, true));
+    i.out.push(allocate(after(from, s), 0, false));
+    // Scratch exactly as lowering gives it.
+    const long larger = std::max(p[i.in[0]].bytes, p[i.out[0]].bytes);
+    using step = conversion_step;
+    if ((s.kind == step::all_gather || s.kind == step::reduce_scatter) && host::view_around(p[i.in[0]].local, s.dim).outer > 1)
+      i.out.push(allocate(from, larger, false));
+    if (s.kind == step::all_to_all)
+      for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));
+    p.code.push_back(i);
+    return p;
+  }
+
   bool asking_ = true;  ///< or a bound will do for what is not known
   long unknown_ = 0;    ///< figures wanted that were not known
   bool bounds_moved_ = false;  ///< what is known by now bounds what is not otherwise than before
@@ -106,6 +140,24 @@ class cost_builder {
     for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
     if (a.regather) out += '!';
   }
+  // Conversions by what they depend on: the same ones stand between many choices and in every layer.
+  const conversion& conversion_of(int v, const partition& from, const partition& to) {
+    const extents& shape = g_[v].shape;
+    const long width = g_[v].width(real_bytes_);
+    std::string key(reinterpret_cast<const char*>(&width), sizeof width);
+    for (int d = 0; d < shape.size(); ++d) key.append(reinterpret_cast<const char*>(&shape[d]), sizeof shape[d]);
+    for (const partition* p : {&from, &to}) {
+      for (const auto& axes : p->dims) {
+        for (const signed char a : axes) key += static_cast<char>(a);
+        key += static_cast<char>(max_axes);
+      }
+      for (int a = 0; a < mesh_.rank(); ++a) key += p->partial[a].owed ? static_cast<char>(1 + static_cast<int>(p->partial[a].combine)) : '\0';
+    }
+    const auto [at, fresh] = conversions_.try_emplace(std::move(key));
+    if (fresh) at->second = convert(from, to, shape, width, mesh_);
+    return at->second;
+  }
+
   // What a decision computes under which choices: sums of equal gradients may have other choices in other places.
   std::string choices_of(const decision& n) const {
     std::string out = fingerprint(g_, n.operations);
@@ -195,7 +247,7 @@ class cost_builder {
     } else if (a.kind == decision::forms_of_tensor) {  // a form, or a local piece of one
       const partition to = needed_by(g_, b, j, e.value);
       for (const partition& p : a.forms[i]) {
-        const conversion c = convert(p, to, g_[e.value].shape, g_[e.value].width(real_bytes_), mesh_);
+        const conversion& c = conversion_of(e.value, p, to);
         if (c.possible && c.collectives() == 0) ms = std::min(ms, conversion_time(e.value, p, to));
       }
     } else {
@@ -251,6 +303,7 @@ class cost_builder {
   const decision_graph& d_;
   const long real_bytes_;
   std::map<std::string, priced> unique_;
+  std::unordered_map<std::string, conversion> conversions_;
   std::vector<std::string> key_of_;  // of a decision: what it computes under which choices
   std::vector<priced*> of_node_;
   std::unordered_map<std::size_t, std::vector<shared_table>> tables_;  // by hash

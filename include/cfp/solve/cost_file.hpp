@@ -2,25 +2,19 @@
 #pragma once
 
 #include <cfp/solve/cost_graph.hpp>
-
-#include <nlohmann/json.hpp>
-
-#include <initializer_list>
-#include <string_view>
+#include <cfp/solve/json_reader.hpp>
 
 namespace cfp::inline v0_1 {
 
 namespace detail {
 
-class cost_reader {
+class cost_reader : json_reader<invalid_cost_graph> {
  public:
-  using json = nlohmann::json;
-
-  cost_reader(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
+  using json_reader::json_reader;
 
   cost_graph run() {
     const json all = parsed();
-    only(all, "the file", {"nodes", "edges", "memory_limit"});
+    only(all, "the file", {"nodes", "edges", "memory_limit"}, "cost graphs");
     cost_graph out;
     const json& nodes = array(member(all, "the file", "nodes"), "nodes");
     for (std::size_t n = 0; n < nodes.size(); ++n) out.nodes.push_back(node(nodes[n], "nodes[" + std::to_string(n) + "]"));
@@ -38,42 +32,6 @@ class cost_reader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const { throw invalid_cost_graph(where_ + ": " + why); }
-
-  [[nodiscard]] std::string position(std::size_t byte) const {
-    const std::string_view before = text_.substr(0, std::min(byte, text_.size()));
-    const auto lines = std::count(before.begin(), before.end(), '\n');
-    const std::size_t newline = before.rfind('\n');
-    return "line " + std::to_string(lines + 1) + ", column " + std::to_string(newline == std::string_view::npos ? before.size() + 1 : before.size() - newline);
-  }
-
-  [[nodiscard]] json parsed() const {
-    try {
-      return json::parse(text_);
-    } catch (const json::parse_error& e) {
-      refuse(position(e.byte > 0 ? e.byte - 1 : 0) + ": this is not JSON");
-    } catch (const json::out_of_range& e) {  // which says the number and not where it stands
-      const std::string_view what = e.what();
-      const std::size_t begin = what.find('\''), end = what.rfind('\'');
-      const std::string_view number = begin < end ? what.substr(begin + 1, end - begin - 1) : "";
-      refuse(position(text_.find(number)) + ": the number " + std::string(number) + " is too large");
-    }
-  }
-
-  void only(const json& object, const std::string& owner, std::initializer_list<std::string_view> known) const {
-    if (!object.is_object()) refuse(owner + " must be an object, got " + std::string(object.type_name()));
-    for (const auto& item : object.items())
-      if (std::find(known.begin(), known.end(), item.key()) == known.end()) refuse(owner + " has the key '" + item.key() + "', which cost graphs do not know");
-  }
-  const json& member(const json& object, const std::string& owner, const char* key) const {
-    const auto at = object.find(key);
-    if (at == object.end()) refuse(owner + " must have '" + key + "'");
-    return *at;
-  }
-  const json& array(const json& value, const std::string& owner) const {
-    if (!value.is_array()) refuse(owner + " must be an array, got " + std::string(value.type_name()));
-    return value;
-  }
   [[nodiscard]] std::int64_t bytes(const json& value, const std::string& owner) const {
     if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
       refuse(owner + " must be a whole number of bytes, got " + value.dump());
@@ -98,12 +56,9 @@ class cost_reader {
   }
 
   cost_node node(const json& value, const std::string& owner) const {
-    only(value, owner, {"name", "time", "memory", "transient"});
+    only(value, owner, {"name", "time", "memory", "transient"}, "cost graphs");
     cost_node out;
-    if (const auto at = value.find("name"); at != value.end()) {
-      if (!at->is_string()) refuse(owner + ".name must be a text");
-      out.name = at->get<std::string>();
-    }
+    if (const auto at = value.find("name"); at != value.end()) out.name = text(*at, owner + ".name");
     times(member(value, owner, "time"), owner + ".time", out.time);
     if (const auto at = value.find("memory"); at != value.end()) out.memory = memory(*at, owner + ".memory");
     else out.memory.assign(out.time.size(), 0);
@@ -112,7 +67,7 @@ class cost_reader {
   }
 
   cost_edge edge(const json& value, const std::string& owner, const std::vector<cost_node>& nodes) const {
-    only(value, owner, {"from", "to", "time"});
+    only(value, owner, {"from", "to", "time"}, "cost graphs");
     cost_edge out;
     out.from = index(member(value, owner, "from"), owner + ".from", nodes.size());
     out.to = index(member(value, owner, "to"), owner + ".to", nodes.size());
@@ -125,9 +80,6 @@ class cost_reader {
     }
     return out;
   }
-
-  std::string_view text_;
-  std::string where_;
 };
 
 }  // namespace detail

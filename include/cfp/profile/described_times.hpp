@@ -1,0 +1,47 @@
+// What every instruction takes on a described machine, as far as it was not measured on such a device.
+#pragma once
+
+#include <cfp/profile/collective_time.hpp>
+#include <cfp/profile/instruction_kind.hpp>
+#include <cfp/profile/operator_time.hpp>
+#include <cfp/profile/table.hpp>
+
+namespace cfp::inline v0_1 {
+
+class described_times {
+ public:
+  /// `known`: instructions of a table made on devices of this type; collectives in it count only on the mesh they were measured on.
+  described_times(const machine& m, const mesh_shape& mesh, const std::map<std::string, instruction_time>* known = nullptr)
+      : machine_(m), known_(known) {
+    if (mesh.devices() > m.devices())
+      throw std::invalid_argument("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" + m.name + "', which has " + std::to_string(m.devices()));
+    for (int a = 0; a < mesh.rank(); ++a) groups_.push_back(group_of(m, mesh, a));
+  }
+
+  int measured = 0, described = 0;  ///< instructions priced so far by either
+
+  /// Milliseconds.
+  double operator()(const instruction& i, const program& p, const graph& g) {
+    if (i.nothing) return 0;
+    if (known_ != nullptr)
+      if (const auto at = known_->find(kind_of(i, p, g).label()); at != known_->end()) return ++measured, at->second.ms;
+    ++described;
+    if (i.kind != instruction::reshard || !i.step.communicates()) return 1000 * operator_seconds(machine_.device, i, p, g);
+    const partition& held = p[i.in[0]].held;
+    double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over this axis
+    if (held.on(i.step.axis).kind == placement::split) whole *= p.mesh.size(i.step.axis);
+    double seconds = collective_seconds(machine_, groups_[static_cast<std::size_t>(i.step.axis)], i.step.collective(), whole);
+    for (int k = 1; k < i.out.size(); ++k)  // packing
+      seconds += machine_.device.launch + 2 * static_cast<double>(p[i.out[k]].bytes) / machine_.device.bandwidth;
+    return 1000 * seconds;
+  }
+
+  const machine& of() const { return machine_; }
+
+ private:
+  const machine machine_;
+  const std::map<std::string, instruction_time>* known_;
+  std::vector<device_group> groups_;
+};
+
+}  // namespace cfp
