@@ -6,6 +6,8 @@
 #include <cfp/solve/exact.hpp>
 #include <cfp/solve/exhaustive.hpp>
 
+#include <numeric>
+
 using namespace cfp;
 
 TEST_CASE("exact equals exhaustive on random graphs") {
@@ -28,6 +30,56 @@ TEST_CASE("exact equals exhaustive on random graphs") {
   }
   CHECK(limited > 4000);
   CHECK(infeasible > 100);
+}
+
+TEST_CASE("the order of elimination is looked for where that pays, and does not change the answer") {
+  namespace inner = cfp::detail;
+  std::mt19937 random(3);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int improved = 0;
+  for (int r = 0; r < 8; ++r) {
+    // A grid, its nodes in random places.
+    constexpr int rows = 6, columns = 9;
+    std::vector<int> place(rows * columns);
+    std::iota(place.begin(), place.end(), 0);
+    cost_graph graphs[2];
+    std::vector<std::vector<double>> times;
+    for (int n = 0; n < rows * columns; ++n) times.emplace_back(static_cast<std::size_t>(7 + below(5)));
+    std::vector<std::pair<std::pair<int, int>, std::vector<double>>> joint;
+    const auto fill = [&](std::vector<double>& table) {
+      for (double& t : table) t = below(1000);
+    };
+    for (auto& t : times) fill(t);
+    for (int n = 0; n < rows * columns; ++n)
+      for (const int other : {n % columns + 1 < columns ? n + 1 : -1, n + columns < rows * columns ? n + columns : -1})
+        if (other >= 0) fill(joint.emplace_back(std::pair(n, other), std::vector<double>(times[static_cast<std::size_t>(n)].size() * times[static_cast<std::size_t>(other)].size())).second);
+    for (cost_graph& g : graphs) {
+      g.nodes.resize(place.size());
+      for (std::size_t n = 0; n < place.size(); ++n) {
+        cost_node& node = g.nodes[static_cast<std::size_t>(place[n])];
+        node.time = times[n];
+        node.memory.assign(times[n].size(), 0);
+      }
+      for (const auto& [ends, table] : joint) g.edges.push_back({place[static_cast<std::size_t>(ends.first)], place[static_cast<std::size_t>(ends.second)], table});
+      std::shuffle(place.begin(), place.end(), random);
+    }
+    const solution one = solve(graphs[0]), other = solve(graphs[1]);
+    REQUIRE(one.optimal);
+    REQUIRE(other.optimal);
+    CHECK(one.time == other.time);
+    CHECK(evaluate(graphs[0], one.choices).time == one.time);
+
+    const inner::problem p = inner::without_dominated(inner::make_problem(graphs[0]), false);
+    std::vector<std::size_t> order = inner::find_elimination_order(p, 2e8, {});
+    const double work = inner::layout_builder(p, order, 2e8).take().work;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto rule : {inner::order_rule::least_table, inner::order_rule::least_fill})
+      least = std::min(least, inner::layout_builder(p, inner::order_search(p, rule, 2e8, std::vector<std::int64_t>(p.nodes.size(), 0)).run({}).nodes, 2e8).take().work);
+    improved += work < least;
+    std::sort(order.begin(), order.end());
+    for (std::size_t n = 0; n < order.size(); ++n) REQUIRE(order[n] == n);
+  }
+  CHECK(improved >= 2);
 }
 
 TEST_CASE("corrections add to exactly the joint choices they name") {

@@ -9,7 +9,14 @@ namespace cfp::inline v0_1 {
 struct named_plan {
   std::string name;
   std::vector<std::string> wishes;  ///< per axis: names of dimensions, separated by blanks
+  schedule order{};
 };
+
+/// Of the partitions a shared weight may rest in, the one split over most axes.
+inline std::size_t most_split(const decision& d) {
+  const auto axes = [](const std::string& text) { return std::count(text.begin(), text.end(), ':'); };
+  return static_cast<std::size_t>(std::max_element(d.names.begin(), d.names.end(), [&](const std::string& a, const std::string& b) { return axes(a) < axes(b); }) - d.names.begin());
+}
 
 /// Choices of the parts that follow the wishes; -1 for what remains to be solved.
 inline std::vector<int> follow(const named_plan& p, const decision_graph& d, const mesh_shape& mesh) {
@@ -24,10 +31,7 @@ inline std::vector<int> follow(const named_plan& p, const decision_graph& d, con
     if (node.kind != decision::strategy_of_part) {  // without wishes nothing is split, what parts share neither
       const auto whole = std::find(node.names.begin(), node.names.end(), "replicated");
       if (wishless && whole != node.names.end()) out[n] = static_cast<int>(whole - node.names.begin());
-      if (scattered && node.kind == decision::rest_of_weight)  // the one split over most axes
-        out[n] = static_cast<int>(std::max_element(node.names.begin(), node.names.end(), [](const std::string& a, const std::string& b) {
-                                    return std::count(a.begin(), a.end(), ':') < std::count(b.begin(), b.end(), ':');
-                                  }) - node.names.begin());
+      if (scattered && node.kind == decision::rest_of_weight) out[n] = static_cast<int>(most_split(node));
       continue;
     }
     std::vector<std::string> texts{""};  // all combinations of wishes, best first

@@ -1,7 +1,7 @@
 // Memory of a program, planned before it runs: lifetimes, then offsets in one arena.
 #pragma once
 
-#include <cfp/runtime/program.hpp>
+#include <cfp/runtime/schedule.hpp>
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace cfp::inline v0_1 {
 
 inline constexpr long memory_alignment = 64;
 
-/// First and last instruction that touches a buffer's memory.
+/// First and last instruction while which a buffer's memory is in use: of collectives beside, until they are known to be done.
 struct lifetime {
   int from = -1, to = -1;
 };
@@ -19,12 +19,15 @@ inline std::vector<lifetime> lifetimes(const program& p) {
   const auto touch = [&](int b, int at) {
     lifetime& l = out[static_cast<std::size_t>(p[b].root)];
     if (l.from < 0) l.from = at;
-    l.to = at;
+    l.to = std::max(l.to, at);
   };
-  for (std::size_t i = 0; i < p.code.size(); ++i) {
-    for (int b : p.code[i].in) touch(b, static_cast<int>(i));
-    for (int b : p.code[i].out) touch(b, static_cast<int>(i));
-  }
+  const stream_order order = order_of(p);
+  for (std::size_t i = 0; i < p.code.size(); ++i)
+    for (const int at : {static_cast<int>(i), order.joined[i] - 1}) {
+      if (at < static_cast<int>(i)) continue;
+      for (int b : p.code[i].in) touch(b, at);
+      for (int b : p.code[i].out) touch(b, at);
+    }
   if (p.loss >= 0) touch(p.loss, static_cast<int>(p.code.size()));
   if (p.passes > 1)  // what was there before the first pass must be there before the next
     for (lifetime& l : out)
@@ -39,7 +42,10 @@ inline void reduce_in_place(program& p) {
     instruction& c = p.code[i];
     if (c.kind != instruction::reshard || c.step.kind != conversion_step::all_reduce) continue;
     const int from = p[c.in[0]].root, to = c.out[0];
-    if (p[from].persistent || life[static_cast<std::size_t>(from)].to != static_cast<int>(i)) continue;
+    bool last = !p[from].persistent;
+    for (std::size_t j = i + 1; j < p.code.size() && last && static_cast<int>(j) <= life[static_cast<std::size_t>(from)].to; ++j)
+      for (int b : p.code[j].in) last = last && p[b].root != from;
+    if (!last) continue;
     for (buffer& b : p.buffers)
       if (b.root == to) b.root = from;
     life[static_cast<std::size_t>(from)].to = life[static_cast<std::size_t>(to)].to;

@@ -30,6 +30,7 @@ struct instruction {
   list<int, max_operands> in;        ///< buffers read
   list<int, max_results + 2> out;    ///< buffers written; a conversion's scratch follows its result
   bool nothing = false;              ///< the result is the operand's memory, as it is
+  bool beside = false;               ///< a collective that runs on a stream of its own (`schedule`)
 };
 
 struct program {

@@ -1,0 +1,97 @@
+// Alpa's intra-operator plan (arXiv 2201.12023), as a baseline: its strategies, its costs (communication alone, by bytes), the best
+// plan for them, and its rewriting of all-reduces.
+#pragma once
+
+#include <cfp/plan/named.hpp>
+#include <cfp/profile/cost_builder.hpp>
+#include <cfp/solve/policy.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Alpa's cost of a collective, in its own unit. `bytes`: the tensor as held before splitting over the axis. `beta` is 1 on the first
+/// axis of a mesh and 0.1 on the second unless the user says otherwise.
+inline double alpa_cost(collective_kind kind, double bytes, double n, double beta) {
+  const double sent = beta * (n - 1) / n * bytes;
+  switch (kind) {
+    case collective_kind::all_gather: return 1 + sent + 0.1;
+    case collective_kind::all_reduce: return 1 + 2 * sent + 0.01;
+    case collective_kind::all_to_all: return 1 + sent / n * (n / 2) + 0.001;
+    case collective_kind::reduce_scatter:
+    case collective_kind::broadcast: return 1 + sent + 0.001;
+  }
+  return 0;
+}
+
+/// Prices decisions as Alpa does; what it does not offer is forbidden.
+class alpa_costs : public cost_builder {
+ public:
+  alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, long real_bytes) : cost_builder(g, mesh, d, real_bytes) {}
+
+  cost_graph build() {
+    cost_graph out = collect({});
+    for (std::size_t n = 0; n < d_.nodes.size(); ++n) {
+      if (d_.nodes[n].kind != decision::strategy_of_part) continue;
+      for (const bool every_axis : {true, false}) {  // a contraction is never done twice, unless nothing divides
+        bool any = false;
+        for (std::size_t c = 0; c < d_.nodes[n].choices(); ++c) any = any || offers(d_.nodes[n], c, every_axis);
+        if (!any) continue;
+        for (std::size_t c = 0; c < d_.nodes[n].choices(); ++c)
+          if (!offers(d_.nodes[n], c, every_axis)) out.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+        break;
+      }
+    }
+    return out;
+  }
+
+ private:
+  // One split per axis, its sums reduced at once; not of the sequence, which is behind the batch in one dimension of its products.
+  bool offers(const decision& d, std::size_t c, bool every_axis) const {
+    const std::string& how = d.names[c];
+    if (how.find('>') != std::string::npos || how.find('/') != std::string::npos || how.find("partial") != std::string::npos || how.find("=sequence") != std::string::npos) return false;
+    bool contracts = false;
+    for (const int o : d.operations) contracts = contracts || (g_.at(o).when == phase::forward && g_.at(o).op->body == op_body::product);
+    return !every_axis || !contracts || how.find("=-") == std::string::npos;
+  }
+
+  double program_time(const decision&, std::size_t, const sharding&, const program& p) override {
+    double cost = 0;
+    for (const instruction& i : p.code)
+      if (i.kind == instruction::reshard) cost += cost_of(i.step, p[i.in[0]].held, p[i.in[0]].bytes);
+    return cost;
+  }
+  double step_time(int v, const partition& from, const conversion_step& s) override {
+    return cost_of(s, from, elements(local_shape(from, g_[v].shape, mesh_)) * g_[v].width(real_bytes_));
+  }
+  double cost_of(const conversion_step& s, const partition& from, long local) const {
+    if (!s.communicates()) return 0;
+    const auto n = static_cast<double>(mesh_.size(s.axis));
+    return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n, s.axis == 0 ? 1 : 0.1);
+  }
+};
+
+/// Where an all-reduce of a weight's gradient can be a reduce-scatter, the weight updated in pieces and gathered, it is. `solve_rest`
+/// answers what that leaves open (-1).
+template <class Solve>
+std::vector<int> reduce_scattered(std::vector<int> choices, const decision_graph& d, const Solve& solve_rest) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const decision& node = d.nodes[n];
+    int& choice = choices[n];
+    if (node.kind == decision::rest_of_weight) {
+      choice = static_cast<int>(most_split(node));
+    } else if (node.kind == decision::gradient_placement) {
+      choice = -1;
+    } else if (node.kind == decision::strategy_of_part) {
+      // Of the choices that differ only in where weights rest, the one scattered over most axes.
+      const auto without = [](std::string text) {
+        for (std::size_t at; (at = text.find("/scattered")) != std::string::npos;) text.erase(at, 10);
+        return text;
+      };
+      const std::string mine = node.names[static_cast<std::size_t>(choice)];
+      for (std::size_t c = 0; c < node.choices(); ++c)
+        if (without(node.names[c]) == mine && node.names[c].size() > node.names[static_cast<std::size_t>(choice)].size()) choice = static_cast<int>(c);
+    }
+  }
+  return solve_rest(choices);
+}
+
+}  // namespace cfp

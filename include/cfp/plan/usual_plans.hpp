@@ -1,0 +1,60 @@
+// The plans people use today, by the names they have for them.
+#pragma once
+
+#include <cfp/plan/named.hpp>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+/// What an axis wishes to split, best first, for one kind of parallelism.
+struct axis_role {
+  const char* name;
+  const char* wishes;
+  bool late = false;  ///< gradients are reduced when all of them are there
+};
+
+// The axes of a mesh that hold pieces of the batch.
+inline constexpr axis_role data_roles[] = {
+    {"data_parallel", "batch groups"},
+    {"zero1", "batch/scattered groups/scattered batch groups", true},
+    {"zero2", "batch/scattered groups/scattered batch groups"},
+    {"zero3", "batch/regathered groups/regathered batch groups"},
+};
+// Columns of one matrix, rows of the next; with sequence parallelism what lies between holds pieces of the sequence.
+inline constexpr axis_role tensor_roles[] = {
+    {"tensor", "heads hidden kv_heads vocabulary"},
+    {"tensor_sequence", "heads>sequence hidden>sequence vocabulary>sequence heads hidden kv_heads vocabulary sequence groups"},
+};
+// Experts split, everything else holds pieces of the batch.
+inline constexpr axis_role expert_roles[] = {{"expert", "experts batch groups"}, {"expert_zero2", "experts batch/scattered groups/scattered batch groups"}};
+
+}  // namespace detail
+
+/// On one axis each kind alone; on several, a kind of data parallelism on all but the last, a kind of tensor or expert parallelism there.
+/// All else (what shared tensors do) is solved.
+inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts) {
+  std::vector<named_plan> out;
+  const auto axes = static_cast<std::size_t>(mesh.rank());
+  const auto put = [&](const detail::axis_role& outer, const detail::axis_role& last) {
+    named_plan p;
+    p.name = axes == 1 || outer.wishes == last.wishes ? last.name : std::string(outer.name) + "+" + last.name;
+    p.wishes.assign(axes, outer.wishes);
+    p.wishes.back() = last.wishes;
+    p.order.early = !(outer.late || last.late);
+    out.push_back(p);
+  };
+  for (const auto& data : detail::data_roles) put(data, data);
+  const auto add_inner = [&](const auto& roles) {
+    for (const auto& role : roles) {
+      put(role, role);
+      if (axes > 1)
+        for (const auto& data : detail::data_roles) put(data, role);
+    }
+  };
+  add_inner(detail::tensor_roles);
+  if (experts) add_inner(detail::expert_roles);
+  return out;
+}
+
+}  // namespace cfp
