@@ -27,18 +27,10 @@ struct row {
 
 graph model_of(const std::string& name, long layers) {
   const config_file file(name);
-  const std::string type = file.type({"gpt2", "llama", "mixtral", "gshard", "t5"});
-  const auto sized = [&](auto c) {
-    if (layers > 0) c.layers = layers;
-    c.batch = 8;
-    c.sequence = type == "t5" ? 512 : 1024;
-    return c;
-  };
-  if (type == "gpt2") return gpt(sized(read_gpt(file)));
-  if (type == "gshard") return gshard(sized(read_gpt(file)), read_experts(file));
-  if (type == "mixtral") return mixtral(sized(read_llama(file)), read_experts(file));
-  if (type == "t5") return t5(sized(read_t5(file)));
-  return llama(sized(read_llama(file)));
+  model_sizes sizes;
+  sizes.layers = layers;
+  if (name.starts_with("t5")) sizes.sequence = 512;
+  return read_model(file, sizes);
 }
 
 struct structure {

@@ -71,18 +71,10 @@ mesh_shape mesh_of(std::initializer_list<int> sizes) {
 // One layer of each model at a size people train.
 graph layer_of(const std::string& name) {
   const config_file file(name);
-  const std::string type = file.type({"gpt2", "llama", "mixtral", "gshard", "t5"});
-  const auto sized = [&](auto c, long layers) {
-    c.layers = layers;
-    c.batch = 8;
-    c.sequence = 512;
-    return c;
-  };
-  if (type == "gpt2") return gpt(sized(read_gpt(file), 1));
-  if (type == "gshard") return gshard(sized(read_gpt(file), 2), read_experts(file));
-  if (type == "mixtral") return mixtral(sized(read_llama(file), 1), read_experts(file));
-  if (type == "t5") return t5(sized(read_t5(file), 1));
-  return llama(sized(read_llama(file), 1));
+  model_sizes sizes;
+  sizes.sequence = 512;
+  sizes.layers = file.type({"gpt2", "llama", "mixtral", "gshard", "t5"}) == "gshard" ? 2 : 1;  // every other layer has experts
+  return read_model(file, sizes);
 }
 
 struct tally {

@@ -154,8 +154,7 @@ json models(double cbc_seconds) {
   std::printf("\nmodels on described machines, no limit\n%-16s %5s %6s %6s %8s %10s %10s\n", "model", "mesh", "nodes", "edges", "choices", "exact ms", "CBC ms");
   for (const char* name : {"gpt2", "llama-3-8b", "mixtral-8x7b", "t5-large"}) {
     const config_file file(name);
-    const std::string type = file.type({"gpt2", "llama", "mixtral", "t5"});
-    const graph g = differentiate(refine(type == "gpt2" ? gpt(read_gpt(file)) : type == "t5" ? t5(read_t5(file)) : type == "llama" ? llama(read_llama(file)) : mixtral(read_llama(file), read_experts(file))));
+    const graph g = differentiate(refine(read_model(file, {4, std::string_view(name).starts_with("t5") ? 32l : 128l})));
     for (const bool two : {false, true}) {
       mesh_shape mesh;
       mesh.axes.push({cfp::name("x"), 4});

@@ -169,3 +169,26 @@ inline t5_config read_t5(const config_file& f) {
   f.only("tie_word_embeddings", true);
   return c;
 }
+
+/// Sizes given to a model of a configuration.
+struct model_sizes {
+  long batch = 8, sequence = 1024, layers = 0;  ///< layers 0: those of the configuration
+  long least_groups = 1;                        ///< of sequences whose tokens are routed together
+};
+
+/// The forward graph of any configuration file, by its model_type.
+inline cfp::graph read_model(const config_file& file, const model_sizes& sizes) {
+  const std::string type = file.type({"gpt2", "llama", "mixtral", "gshard", "t5"});
+  const auto sized = [&](auto c) {
+    if (sizes.layers > 0) c.layers = sizes.layers;
+    c.batch = sizes.batch;
+    c.sequence = sizes.sequence;
+    return c;
+  };
+  if (type == "gpt2") return gpt(sized(read_gpt(file)));
+  if (type == "llama") return llama(sized(read_llama(file)));
+  if (type == "t5") return t5(sized(read_t5(file)));
+  experts_config e = read_experts(file);
+  if (e.group > 0) e.group = std::max(1l, std::min(e.group / sizes.sequence, sizes.batch / sizes.least_groups)) * sizes.sequence;
+  return type == "gshard" ? gshard(sized(read_gpt(file)), e) : mixtral(sized(read_llama(file)), e);
+}

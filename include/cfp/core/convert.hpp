@@ -90,7 +90,7 @@ constexpr void each_step(const partition& p, const mesh_shape& mesh, F&& f) {
 
 }  // namespace detail
 
-/// The cheapest conversion: fewest bytes sent, then fewest collectives, then fewest steps.
+/// The cheapest conversion: fewest bytes sent, then fewest of them over the outer axes, whose links are no faster, then fewest collectives, then fewest steps.
 /// Uniform-cost search over partitions.
 constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
                              const mesh_shape& mesh) {
@@ -134,8 +134,8 @@ constexpr conversion convert(const partition& from, const partition& to, const e
       if ((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed) return;
       const partition next = after(here, s);
       if (!divides(next, shape, mesh)) return;
-      const long cost = states[best].cost + 1 + (s.communicates() ? 16 : 0) +
-                        256 * bytes_sent(s, here, bytes, mesh);
+      const long sent = bytes_sent(s, here, bytes, mesh);
+      const long cost = states[best].cost + 1 + (s.communicates() ? 16 : 0) + 256 * (4096 * sent + (mesh.rank() - 1 - s.axis) * sent);
       for (int i = 0; i < count; ++i)
         if (states[i].at == next) {
           if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;

@@ -22,37 +22,44 @@ inline double alpa_cost(collective_kind kind, double bytes, double n, double bet
   return 0;
 }
 
-/// Prices decisions as Alpa does; what it does not offer is forbidden.
+namespace detail {
+
+// One split per axis, its sums reduced at once; not of the sequence, which is behind the batch in one dimension of its products.
+inline bool alpa_offers(const graph& g, const decision& d, std::size_t choice, bool every_axis) {
+  const std::string& how = d.names[choice];
+  for (const char* not_offered : {">", "/", "partial", "=sequence"})
+    if (how.find(not_offered) != std::string::npos) return false;
+  bool contracts = false;
+  for (const int o : d.operations) contracts = contracts || (g.at(o).when == phase::forward && g.at(o).op->body == op_body::product);
+  return !every_axis || !contracts || how.find("=-") == std::string::npos;
+}
+
+}  // namespace detail
+
+/// Forbids strategies that Alpa does not offer. A contraction is never done twice, unless nothing divides.
+inline cost_graph only_alpa(cost_graph costs, const graph& g, const decision_graph& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    if (d.nodes[n].kind != decision::strategy_of_part) continue;
+    for (const bool every_axis : {true, false}) {
+      bool any = false;
+      for (std::size_t c = 0; c < d.nodes[n].choices(); ++c) any = any || detail::alpa_offers(g, d.nodes[n], c, every_axis);
+      if (!any) continue;
+      for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
+        if (!detail::alpa_offers(g, d.nodes[n], c, every_axis)) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+      break;
+    }
+  }
+  return costs;
+}
+
+/// Prices decisions as Alpa does: bytes over bandwidth, in its own unit.
 class alpa_costs : public cost_builder {
  public:
   alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, long real_bytes) : cost_builder(g, mesh, d, real_bytes) {}
 
-  cost_graph build() {
-    cost_graph out = collect({});
-    for (std::size_t n = 0; n < d_.nodes.size(); ++n) {
-      if (d_.nodes[n].kind != decision::strategy_of_part) continue;
-      for (const bool every_axis : {true, false}) {  // a contraction is never done twice, unless nothing divides
-        bool any = false;
-        for (std::size_t c = 0; c < d_.nodes[n].choices(); ++c) any = any || offers(d_.nodes[n], c, every_axis);
-        if (!any) continue;
-        for (std::size_t c = 0; c < d_.nodes[n].choices(); ++c)
-          if (!offers(d_.nodes[n], c, every_axis)) out.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
-        break;
-      }
-    }
-    return out;
-  }
+  cost_graph build() { return only_alpa(collect({}), g_, d_); }
 
  private:
-  // One split per axis, its sums reduced at once; not of the sequence, which is behind the batch in one dimension of its products.
-  bool offers(const decision& d, std::size_t c, bool every_axis) const {
-    const std::string& how = d.names[c];
-    if (how.find('>') != std::string::npos || how.find('/') != std::string::npos || how.find("partial") != std::string::npos || how.find("=sequence") != std::string::npos) return false;
-    bool contracts = false;
-    for (const int o : d.operations) contracts = contracts || (g_.at(o).when == phase::forward && g_.at(o).op->body == op_body::product);
-    return !every_axis || !contracts || how.find("=-") == std::string::npos;
-  }
-
   double program_time(const decision&, std::size_t, const sharding&, const program& p) override {
     double cost = 0;
     for (const instruction& i : p.code)

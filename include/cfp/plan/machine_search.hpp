@@ -24,9 +24,10 @@ struct machine_options {
   long memory = 0;          ///< bytes of a device a plan may use; 0: what the machine's devices have
   long real_bytes = 2;      ///< of a number that is not wide
   bool overlap = true;      ///< collectives run beside operators
-  double solve_seconds = 20;  ///< most for one solution
+  double solve_seconds = 5;   ///< most for one solution
+  double search_seconds = 60; ///< after which no further candidate is looked for
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the rest.
-  std::vector<double> counted = {1, 0.5, 0};
+  std::vector<double> counted = {1, 0.5, 0.2};
 };
 
 class machine_search {
@@ -79,47 +80,42 @@ class machine_search {
   template <class Policy = exact_policy>
   std::optional<evaluated> alpa(bool limited, const Policy& by = {}) {
     const auto begin = clock::now();
-    if (!alpa_) alpa_ = alpa_costs(g_, mesh_, d_, options_.real_bytes).build();
-    cost_graph now = *alpa_;
+    cost_graph now = alpa_costs(g_, mesh_, d_, options_.real_bytes).build();
     if (limited) now.memory_limit = options_.memory;
-    const solution s = by.solve(now, brief());
-    if (!s.feasible) return std::nullopt;
-    const std::vector<int> choices = reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) { return by.solve(fixed(costs(), open), brief()).choices; });
-    evaluated out = evaluate(limited ? "alpa_in_memory" : "alpa", choices);
-    out.seconds = since(begin);
+    return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
+  }
+
+  /// Alpa's plan, as one thing after the other that it leaves out is counted: each line the best plan of Alpa's strategies for what is
+  /// counted so far. The last step, to all strategies and the memory limit, is that to the plans of `candidates`.
+  std::vector<evaluated> ladder() {
+    std::vector<evaluated> out;
+    const auto rung = [&](const char* counted, const priced_effects& effects) {
+      const auto begin = clock::now();
+      described_times times(machine_, mesh_);
+      times.effects = effects;
+      if (auto e = in_alpas_way(counted, only_alpa(roofline(g_, mesh_, d_, times, options_.real_bytes).build(), g_, d_), exact_policy(), begin)) out.push_back(std::move(*e));
+    };
+    rung("bandwidth", {false, false, false});
+    rung("latency", {false, true, false});
+    rung("small messages", {false, true, true});
+    rung("operators", {true, true, true});
     return out;
   }
 
   /// The best plans within the limit by their sums of parts, one per share of weights' communication that is counted: different ones,
-  /// not yet in order. Empty if nothing fits; `least` then holds the bytes the leanest plan needs, as far as known.
+  /// not yet in order. Empty if nothing was found to fit; `least` then holds the bytes of the leanest plan that was tried.
   std::vector<evaluated> candidates() {
     std::vector<evaluated> out;
+    const auto all = clock::now();
     for (const double counted : options_.counted) {
       const auto begin = clock::now();
-      std::optional<std::int64_t> bound = options_.memory;
-      for (int attempt = 0; attempt < 8; ++attempt) {
-        cost_graph now = costs(counted);
-        now.memory_limit = bound;
-        const solution s = solve(now, brief());
-        if (!s.feasible) {  // sum and largest bound the memory of a program from above: what needs little more by them may fit
-          if (attempt > 0 || !s.least_memory || *s.least_memory > *bound + *bound / 2) {
-            if (s.least_memory) least = static_cast<long>(*s.least_memory);
-            break;
-          }
-          bound = *s.least_memory;
-          continue;
-        }
-        evaluated e = evaluate("found", s.choices);
-        if (!e.fits) {
-          *bound -= e.peak - options_.memory;
-          continue;
-        }
-        e.seconds = since(begin);
-        bool known = false;
-        for (const evaluated& other : out) known = known || other.p.choices == e.p.choices;
-        if (!known) out.push_back(std::move(e));
-        break;
-      }
+      if (std::chrono::duration<double>(begin - all).count() > options_.search_seconds) break;
+      std::optional<evaluated> best = within_limit(costs(counted), all);
+      if (!best) continue;
+      best->seconds = since(begin);
+      bool known = false;
+      for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
+      if (!known) out.push_back(std::move(*best));
     }
     return out;
   }
@@ -128,7 +124,32 @@ class machine_search {
 
  private:
   using clock = std::chrono::steady_clock;
+
+  template <class Policy>
+  std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by, clock::time_point begin) {
+    const solution s = by.solve(priced, brief());
+    if (!s.feasible) return std::nullopt;
+    evaluated out = evaluate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) { return by.solve(fixed(costs(), open), brief()).choices; }));
+    out.seconds = since(begin);
+    return out;
+  }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
+  // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite, the sum of its parts:
+  // the limit of the sum goes down from no limit at all until programs fit.
+  std::optional<evaluated> within_limit(cost_graph sums, clock::time_point begin) {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const solution s = solve(sums, brief());
+      if (!s.feasible) break;
+      evaluated e = evaluate("found", s.choices);
+      if (least == 0 || e.peak < least) least = e.peak;
+      if (e.fits) return e;
+      if (since(begin) > options_.search_seconds) break;
+      const std::int64_t at_most = sums.memory_limit ? std::min(s.memory, *sums.memory_limit) : s.memory;
+      sums.memory_limit = at_most - std::max<std::int64_t>(e.peak - options_.memory, options_.memory / 200);
+    }
+    return std::nullopt;
+  }
+
   solve_options brief() const {
     solve_options o;
     o.max_seconds = options_.solve_seconds;
@@ -142,7 +163,6 @@ class machine_search {
   machine_options options_;
   described_times times_;
   std::map<double, std::optional<cost_graph>> costs_;
-  std::optional<cost_graph> alpa_;
 };
 
 }  // namespace cfp

@@ -8,8 +8,17 @@
 
 namespace cfp::inline v0_1 {
 
+/// What of a machine is priced: for finding out what a plan owes to which.
+struct priced_effects {
+  bool operators = true;     ///< or they take no time
+  bool latency = true;       ///< or collectives take no time but for their bytes
+  bool small_messages = true;  ///< or all sizes attain the bandwidth of a large message
+};
+
 class described_times {
  public:
+  priced_effects effects;
+
   /// `known`: instructions of a table made on devices of this type; collectives in it count only on the mesh they were measured on.
   described_times(const machine& m, const mesh_shape& mesh, const std::map<std::string, instruction_time>* known = nullptr)
       : machine_(m), known_(known) {
@@ -26,11 +35,15 @@ class described_times {
     if (known_ != nullptr)
       if (const auto at = known_->find(kind_of(i, p, g).label()); at != known_->end()) return ++measured, at->second.ms;
     ++described;
-    if (i.kind != instruction::reshard || !i.step.communicates()) return 1000 * operator_seconds(machine_.device, i, p, g);
+    if (i.kind != instruction::reshard || !i.step.communicates()) return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
     const partition& held = p[i.in[0]].held;
     double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over this axis
     if (held.on(i.step.axis).kind == placement::split) whole *= p.mesh.size(i.step.axis);
-    double seconds = collective_seconds(machine_, groups_[static_cast<std::size_t>(i.step.axis)], i.step.collective(), whole);
+    const auto over = [&](double bytes) { return collective_seconds(machine_, groups_[static_cast<std::size_t>(i.step.axis)], i.step.collective(), bytes); };
+    double seconds = 0;
+    if (effects.latency && effects.small_messages) seconds = over(whole);
+    else seconds = (effects.latency ? over(1024) : 0) + whole * over(1 << 30) / (1 << 30);
+    if (!effects.operators) return 1000 * seconds;
     for (int k = 1; k < i.out.size(); ++k)  // packing
       seconds += machine_.device.launch + 2 * static_cast<double>(p[i.out[k]].bytes) / machine_.device.bandwidth;
     return 1000 * seconds;

@@ -1,0 +1,304 @@
+// Described machines: what is refused, laws of times, the geometry of groups, closed forms of memory, the simulation of two streams.
+#include "../catch.hpp"
+
+#include "small.hpp"
+
+#include <cfp/plan/mesh_search.hpp>
+#include <cfp/profile/machine_file.hpp>
+
+#include <filesystem>
+#include <random>
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+const std::string folder = CFP_SOURCE_DIR "/examples/machines/";
+machine carried(const std::string& file) { return read_machine(text_of(folder + file + ".json"), file); }
+
+std::string refused(const std::string& text) {
+  try {
+    read_machine(text, "my.json");
+  } catch (const invalid_machine& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+// The 8x A100 with one place of its text replaced.
+std::string refused_with(const std::string& from, const std::string& to) {
+  std::string text = text_of(folder + "a100-8.json");
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return refused(text.replace(at, from.size(), to));
+}
+
+mesh_shape shape_of_mesh(std::initializer_list<int> sizes) {
+  mesh_shape m;
+  for (const int n : sizes) m.axes.push({name(std::string(1, static_cast<char>('x' + m.rank())).c_str()), n});
+  return m;
+}
+
+// Every number below a key must be named in `sources`; points of sweeps have the sweep's.
+void check_sources(const nlohmann::json& j, const std::string& path, const nlohmann::json& sources) {
+  for (const auto& [key, value] : j.items()) {
+    const std::string here = path + "." + key;
+    if (value.is_object()) check_sources(value, here, sources);
+    else if (value.is_number() && key != "joins") {
+      INFO(here);
+      CHECK(sources.contains(here));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("machines in the tree read, each figure has a source") {
+  int files = 0;
+  for (const auto& f : std::filesystem::directory_iterator(folder)) {
+    INFO(f.path());
+    ++files;
+    const nlohmann::json j = nlohmann::json::parse(text_of(f.path()));
+    CHECK_NOTHROW(read_machine(text_of(f.path()), f.path().filename()));
+    check_sources(j["device"], "device", j["sources"]);
+    for (const auto& l : j["levels"]) check_sources(l, "levels." + l["name"].get<std::string>(), j["sources"]);
+  }
+  CHECK(files >= 6);
+}
+
+TEST_CASE("a machine with a mistake is refused by name") {
+  CHECK(refused("{") == "my.json: line 1, column 2: this is not JSON");
+  CHECK(refused("{}") == "my.json: the file must have 'name'");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0,", "") == "my.json: device must have 'bandwidth'");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": -1") == "my.json: 8x A100 80GB NVLink: device.bandwidth must be a positive number, got: -1.0");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": \"NaN\"") == "my.json: device.bandwidth must be a number, got \"NaN\"");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": NaN").find("this is not JSON") != std::string::npos);
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1e999").find("the number 1e999 is too large") != std::string::npos);
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1, \"bandwidth\": 2") == "my.json: the key 'bandwidth' stands twice in one object");
+  CHECK(refused_with("\"memory\": 83751862272", "\"memory\": 0.5") == "my.json: device.memory must be a whole number, got 0.5");
+  CHECK(refused_with("\"launch\"", "\"lunch\"") == "my.json: device has the key 'lunch', which machines do not know");
+  CHECK(refused_with("\"contention\": 1.1", "\"contention\": 0.5").find("device.contention must be from 1 (none) to 2") != std::string::npos);
+  CHECK(refused_with("\"kind\": \"nvlink\"", "\"kind\": \"rope\"") == "my.json: levels[0].kind must be one of plain, nvlink, pcie, network, got 'rope'");
+  CHECK(refused_with("\"joins\": 8", "\"joins\": 0") == "my.json: levels[0].joins must be from 1 to 1048576, got: 0");
+  CHECK(refused_with("\"channels\": 12", "\"channels\": 12, \"switch_reduction\": 1e11").find("contradicts chips: only hopper's and later switches add up") != std::string::npos);
+  CHECK(refused_with("\"devices\": 8", "\"devices\": 16") == "my.json: 8x A100 80GB NVLink: sweeps[0].devices must be from 2 to the 8 devices of the machine, got: 16.0");
+  CHECK(refused_with("\"nodes\": 1", "\"nodes\": 2").find("sweeps[0].nodes must be a divisor of its 8 devices that the machine's 1 nodes allow") != std::string::npos);
+  CHECK(refused_with("[65536, 4.68e-05]", "[32768, 4.68e-05]") == "my.json: 8x A100 80GB NVLink: sweeps[0].points[1] must have more bytes than the one before");
+  CHECK(refused_with("[17179869184, 0.128]", "[17179869184, 0.0128]").find("sweeps[0] contradicts levels: it sends 2348.8 GB/s, twice what any level carries") != std::string::npos);
+  machine m = carried("a100-8");
+  m.device.bandwidth = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(validate(m), "8x A100 80GB NVLink: device.bandwidth must be a positive number, got: nan");
+  m = carried("h100-8x8-400g");
+  std::swap(m.levels[0], m.levels[1]);
+  CHECK_THROWS_WITH(validate(m), Catch::Contains("joins what a network joins; levels go from the inside out"));
+}
+
+TEST_CASE("groups of devices sit where ranks do, and share what leaves a node") {
+  const machine m = carried("v100-2x8-25g");
+  const auto group = [&](const mesh_shape& mesh, int axis) { return group_of(m, mesh, axis); };
+  CHECK(group(shape_of_mesh({16}), 0).within == std::vector<int>{1, 8});
+  CHECK(group(shape_of_mesh({2, 8}), 0).within == std::vector<int>{1, 1});
+  CHECK(group(shape_of_mesh({2, 8}), 0).share == std::vector<double>{1, 0.125});
+  CHECK(group(shape_of_mesh({2, 8}), 1).within == std::vector<int>{1, 8});
+  CHECK(group(shape_of_mesh({4, 4}), 0).within == std::vector<int>{1, 2});
+  CHECK(group(shape_of_mesh({4, 4}), 0).share == std::vector<double>{1, 0.25});
+  CHECK(group(shape_of_mesh({4, 4}), 1).within == std::vector<int>{1, 4});
+  CHECK_THROWS_WITH(group(shape_of_mesh({4, 3}), 0), Catch::Contains("straddles the groups of 8 devices"));
+  CHECK_THROWS_WITH(described_times(m, shape_of_mesh({4, 8})), Catch::Contains("a mesh of 32 devices does not fit"));
+  // Eight groups of two through one adapter, or one group of sixteen: large messages take as long as the bytes through it.
+  const double bytes = 1 << 30;
+  const double eight = described_seconds(m, group(shape_of_mesh({2, 8}), 0), collective_kind::all_gather, bytes);
+  const double adapter = m.levels[1].bandwidth;
+  CHECK(eight == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
+  CHECK(described_seconds(m, group(shape_of_mesh({16}), 0), collective_kind::all_gather, bytes) == Approx(bytes * 15 / 16 / adapter).epsilon(0.01));
+  // Of an all-to-all over both nodes half leaves each.
+  CHECK(described_seconds(m, group(shape_of_mesh({16}), 0), collective_kind::all_to_all, bytes) == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
+}
+
+TEST_CASE("laws of collectives") {
+  for (const char* file : {"a100-pcie-4", "v100-8", "a100-8", "h200-8", "v100-2x8-25g", "h100-8x8-400g"})
+    for (const mesh_shape& mesh : meshes_of(carried(file)))
+      for (int a = 0; a < mesh.rank(); ++a) {
+        const machine m = carried(file);
+        const device_group g = group_of(m, mesh, a);
+        double before[4] = {};
+        for (double bytes = 1024; bytes < 1e10; bytes *= 4) {
+          for (const collective_kind k : {collective_kind::all_reduce, collective_kind::all_gather, collective_kind::reduce_scatter, collective_kind::all_to_all}) {
+            const double s = described_seconds(m, g, k, bytes);
+            CHECK(s > 0);
+            CHECK(s >= 0.7 * before[static_cast<int>(k)]);  // NCCL's trees are not monotonous
+            before[static_cast<int>(k)] = s;
+          }
+          CHECK(described_seconds(m, g, collective_kind::all_gather, bytes) == described_seconds(m, g, collective_kind::reduce_scatter, bytes));
+        }
+      }
+  // Rings: an all-reduce sends 2 (n-1)/n of its bytes, as a reduce-scatter and an all-gather do together.
+  for (const int n : {2, 3, 8, 64}) {
+    const long bytes = 1l << 36;
+    CHECK(bytes_sent(collective_kind::all_reduce, bytes, n) == 2 * (n - 1) * bytes / n);
+    CHECK(std::abs(bytes_sent(collective_kind::all_reduce, bytes, n) - bytes_sent(collective_kind::all_gather, bytes, n) - bytes_sent(collective_kind::reduce_scatter, bytes, n)) <= 2);
+    const mesh_shape mesh = shape_of_mesh({n});
+    const machine plain = plain_machine(mesh, 1e13, 1e12, 0, {{0, 1e11}});
+    const device_group g = group_of(plain, mesh, 0);
+    const auto seconds = [&](collective_kind k) { return collective_seconds(plain, g, k, static_cast<double>(bytes)); };
+    CHECK(seconds(collective_kind::all_reduce) == Approx(2.0 * (n - 1) / n * static_cast<double>(bytes) / 1e11));
+    CHECK(seconds(collective_kind::all_reduce) == Approx(seconds(collective_kind::all_gather) + seconds(collective_kind::reduce_scatter)));
+    CHECK(seconds(collective_kind::all_to_all) == Approx(static_cast<double>(bytes_sent(collective_kind::all_to_all, bytes, n)) / 1e11));
+  }
+}
+
+TEST_CASE("measured points are met, others are corrected by them") {
+  for (const auto& f : std::filesystem::directory_iterator(folder)) {
+    const machine m = carried(f.path().stem());
+    for (const collective_sweep& s : m.sweeps) {
+      if (s.devices != m.devices()) continue;
+      for (const auto& [bytes, seconds] : s.points) {
+        INFO(f.path().stem() << " " << bytes);
+        CHECK(collective_seconds(m, group_of(m, s), s.kind, bytes) == Approx(seconds));
+      }
+    }
+  }
+}
+
+TEST_CASE("small shards of products are slower than proportional, never slower than the whole") {
+  const device_type d = carried("h100-8").device;
+  std::mt19937 random(1);
+  const auto any = [&](int most) { return static_cast<double>(8 << (random() % static_cast<unsigned>(most))); };
+  for (int n = 0; n < 2000; ++n) {
+    const product_shape whole{static_cast<double>(1 << random() % 4), any(11), any(11), any(11)};
+    product_shape part = whole;
+    double& side = n % 3 == 0 ? part.rows : n % 3 == 1 ? part.columns : part.inner;
+    side /= 4;
+    CHECK(product_seconds(d, 2, part) <= product_seconds(d, 2, whole));
+    CHECK(4 * product_seconds(d, 2, part) >= product_seconds(d, 2, whole) * (1 - 1e-9));
+    CHECK(product_seconds(d, 2, whole) >= 2 * whole.batch * whole.rows * whole.columns * whole.inner / product_rate(d, 2) * (1 - 1e-9));
+  }
+}
+
+namespace {
+
+// Bytes per parameter that ZeRO counts: what rests; the copies that forward leaves for backward; gradients of weights when all are there.
+double bytes_per_parameter(const evaluated& e, const graph& g) {
+  const program& p = e.p.code;
+  double parameters = 0;
+  for (const value& v : g.values)
+    if (v.role == value_role::weight && v.producer < 0) parameters += static_cast<double>(elements(v.shape));
+  int forward_ends = -1, backward_ends = -1;
+  for (std::size_t i = 0; i < p.code.size(); ++i) {
+    if (p.code[i].kind != instruction::compute) continue;
+    if (g.at(p.code[i].op).when == phase::forward) forward_ends = static_cast<int>(i);
+    if (g.at(p.code[i].op).when == phase::backward) backward_ends = static_cast<int>(i);
+  }
+  const std::vector<lifetime> life = lifetimes(p);
+  double bytes = static_cast<double>(p.persistent_bytes());
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const buffer& x = p.buffers[b];
+    if (x.root != static_cast<int>(b) || life[b].from < 0) continue;
+    const value& v = g[x.value];
+    if (x.persistent && v.role == value_role::input) bytes -= static_cast<double>(x.bytes);
+    if (x.persistent) continue;
+    const auto alive_after = [&](int at) { return life[b].from <= at && life[b].to > at; };
+    if (v.role == value_role::weight && alive_after(forward_ends)) bytes += static_cast<double>(x.bytes);
+    if (v.role == value_role::gradient && g[v.of].role == value_role::weight && alive_after(backward_ends)) bytes += static_cast<double>(x.bytes);
+  }
+  return bytes / parameters;
+}
+
+}  // namespace
+
+TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
+  gpt_config c;
+  c.layers = 2;
+  c.heads = 16;
+  c.width = 4096;
+  c.vocabulary = 64;  // the tied table is whole where forward and backward end
+  c.positions = c.sequence = 64;
+  c.batch = 64;
+  training how;
+  how.clip = 1;  // updates wait for all gradients
+  const graph g = differentiate(refine(gpt(c)), how);
+  const mesh_shape mesh = shape_of_mesh({64});
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+  machine_options options;
+  options.overlap = false;
+  machine_search search(g, mesh, d, plain_machine(mesh), options);
+  const std::map<std::string, double> says{{"data_parallel", 120}, {"zero1", 31.4}, {"zero2", 16.6}, {"zero3", 1.9}};  // GB of 7.5e9 parameters
+  int seen = 0;
+  for (const named_plan& p : usual_plans(mesh, false)) {
+    const auto at = says.find(p.name);
+    if (at == says.end()) continue;
+    const auto e = search.usual(p);
+    REQUIRE(e);
+    INFO(p.name);
+    CHECK(7.5 * bytes_per_parameter(*e, g) == Approx(at->second).epsilon(0.03));
+    ++seen;
+  }
+  CHECK(seen == 4);
+}
+
+TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without the sequence split between") {
+  const long layers = 2, b = 2, s = 64, h = 1024, t = 4;
+  gpt_config c;
+  c.layers = layers;
+  c.heads = 16;
+  c.width = h;
+  c.vocabulary = 2048;
+  c.positions = c.sequence = s;
+  c.batch = b;
+  const graph g = differentiate(refine(gpt(c)));
+  const mesh_shape mesh = shape_of_mesh({t});
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+  machine_options options;
+  options.real_bytes = 4;
+  const machine m = plain_machine(mesh);
+  machine_search search(g, mesh, d, m, options);
+  for (const named_plan& p : usual_plans(mesh, false)) {
+    if (!p.name.starts_with("tensor")) continue;
+    const auto e = search.usual(p);
+    REQUIRE(e);
+    long sent = 0;  // of activations in the layers
+    for (std::size_t i = 0; i < e->p.code.code.size(); ++i) {
+      const instruction& x = e->p.code.code[i];
+      if (x.kind != instruction::reshard) continue;
+      const value& v = g[e->p.code[x.in[0]].value];
+      const bool in_layer = v.label.view().starts_with("h.") && v.rank() == 3 && v.role != value_role::weight;
+      collective_count n;
+      if (in_layer) count_collective(e->p.code, g, i, n);
+      sent += n.total_bytes();
+    }
+    INFO(p.name);
+    CHECK(sent <= layers * 8 * b * s * h * (t - 1) / t * 4);
+    CHECK(sent >= (layers - 1) * 8 * b * s * h * (t - 1) / t * 4);
+  }
+}
+
+TEST_CASE("two streams: between the longer of them and their sum") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  std::mt19937 random(5);
+  for (const auto& mesh : {shape_of_mesh({2}), shape_of_mesh({4}), shape_of_mesh({2, 2})}) {
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    const machine m = plain_machine(mesh, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+    for (int n = 0; n < 20; ++n) {
+      std::vector<int> choices;
+      for (const decision& node : d.nodes) choices.push_back(static_cast<int>(random() % node.choices()));
+      machine_options alone, beside;
+      alone.overlap = false;
+      const evaluated a = machine_search(g, mesh, d, m, alone).evaluate("any", choices), b = machine_search(g, mesh, d, m, beside).evaluate("any", choices);
+      CHECK(a.when.ms == Approx(a.when.operators + a.when.collectives));
+      CHECK(b.when.operators == Approx(a.when.operators));
+      CHECK(b.when.collectives == Approx(a.when.collectives));
+      CHECK(b.when.ms <= a.when.ms * (1 + 1e-9));
+      CHECK(b.when.ms >= std::max(b.when.operators, b.when.collectives) * (1 - 1e-9));
+      CHECK(b.when.ms == Approx(b.when.operators + b.when.exposed));
+      described_times times(m, mesh);
+      std::vector<double> ms;
+      for (const instruction& i : b.p.code.code) ms.push_back(times(i, b.p.code, g));
+      CHECK(simulate(b.p.code, ms, 2).ms == Approx(a.when.ms));  // one stands still while the other runs: nothing is gained
+      CHECK(simulate(b.p.code, ms, 1.3).ms >= b.when.ms * (1 - 1e-9));
+    }
+  }
+}
