@@ -67,7 +67,11 @@ void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph
   std::mt19937 random(11);
   for (int m = 0; m < mixed; ++m) {
     INFO("random choices, case " << m);
-    const plan p = random_plan(g, mesh, d, random, sizeof(double));
+    schedule order;  // collectives in line, or beside, gathers one or several ahead
+    order.overlap = m % 2 == 1;
+    order.ahead = 1 + m % 3;
+    order.early = m % 5 != 3;
+    const plan p = random_plan(g, mesh, d, random, sizeof(double), order);
     const auto apart = driver::compare(alone, driver::train(p.code, g, k, text, steps, 3), g);
     CHECK(apart.loss <= 1e-10);
     INFO("worst tensor " << apart.worst);

@@ -5,6 +5,7 @@
 #include <cfp/runtime/host/fill.hpp>
 #include <cfp/runtime/host/kernels.hpp>
 #include <cfp/runtime/host/numbers.hpp>
+#include <cfp/runtime/host/side_stream.hpp>
 #include <cfp/runtime/memory.hpp>
 
 #include <chrono>
@@ -27,12 +28,13 @@ class executor {
   struct prepared {
     const instruction* code = nullptr;
     void (*run)(const call&) = nullptr;
+    int waits_for = -1;  ///< a collective beside
     call bound;
   };
 
  public:
   /// What it keeps beside the planned memory.
-  static constexpr std::size_t bytes_per_instruction = sizeof(prepared) + sizeof(double);
+  static constexpr std::size_t bytes_per_instruction = sizeof(prepared) + sizeof(double) + sizeof(long) + sizeof(int);
 
   /// `p` must have its memory planned and outlive this, as must `g`. Allocates the arena and what persists.
   executor(const program& p, const graph& g, const kernels<T>& k, rank_context& rank, std::uint64_t seed)
@@ -67,6 +69,16 @@ class executor {
       }
       steps_.push_back(s);
     }
+    const bool beside = std::any_of(p.code.begin(), p.code.end(), [](const instruction& i) { return i.beside; });
+    if (!beside) return;
+    const stream_order order = order_of(p);
+    for (std::size_t i = 0; i < steps_.size(); ++i) steps_[i].waits_for = order.waits_for[i];
+    tickets_.resize(steps_.size());
+    stream_ = std::make_unique<side_stream>(steps_.size(), [this](int i) {
+      const auto start = clock::now();
+      convert(program_.code[static_cast<std::size_t>(i)]);
+      last_[static_cast<std::size_t>(i)] = seconds(clock::now() - start);
+    });
   }
 
   /// Runs one step of the program; `step` counts optimizer steps from 1. `feed(pass)` sets the inputs of each micro-batch.
@@ -142,9 +154,35 @@ class executor {
  private:
   using clock = std::chrono::steady_clock;
   void run_range(std::size_t from, std::size_t to, long step, int pass) {
+    if (!stream_) return run_in_order(from, to, step, pass);
+    try {
+      run_in_order(from, to, step, pass);
+      const auto before = clock::now();
+      stream_->wait_all();
+      spent.conversions += seconds(clock::now() - before);
+    } catch (const std::exception& e) {  // the stream must not wait for ranks that wait for this one
+      rank_.fail(e.what());
+      throw;
+    } catch (...) {
+      rank_.fail("an exception that is no std::exception");
+      throw;
+    }
+  }
+  void run_in_order(std::size_t from, std::size_t to, long step, int pass) {
     auto before = clock::now();
     for (std::size_t i = from; i < to; ++i) {
       prepared& s = steps_[i];
+      if (s.code->beside) {
+        stream_->issue(static_cast<int>(i));
+        tickets_[i] = stream_->issued();
+        continue;
+      }
+      if (s.waits_for >= 0) {
+        stream_->wait(tickets_[static_cast<std::size_t>(s.waits_for)]);
+        const auto now = clock::now();
+        spent.conversions += seconds(now - before);
+        before = now;
+      }
       if (s.code->nothing) continue;
       if (s.run) {
         s.bound.step = step;
@@ -223,6 +261,8 @@ class executor {
   std::vector<prepared> steps_;
   std::vector<double> last_;
   double loss_ = 0;
+  std::vector<long> tickets_;            // of collectives beside: what to wait for
+  std::unique_ptr<side_stream> stream_;  // for them; last, as it uses the rest
 };
 
 }  // namespace cfp::host

@@ -26,12 +26,18 @@ struct rank_context {
   std::vector<thread_communicator> axes;  ///< per mesh axis, the ranks that differ only on it
 
   rank_context(thread_world& shared, int this_rank)
-      : rank(this_rank), size(shared.size()), world(shared, this_rank) {
+      : rank(this_rank), size(shared.size()), world(shared, this_rank), shared_(&shared) {
     for (int axis = 0; axis < static_cast<int>(shared.mesh().size()); ++axis) {
       coordinates.push_back(shared.coordinate(rank, axis));
       axes.emplace_back(shared, rank, axis);
     }
   }
+
+  /// This rank ends with an error: no rank, and no stream of this one, waits for it in a collective any more.
+  void fail(const std::string& what) const { shared_->fail(rank, what); }
+
+ private:
+  thread_world* shared_;
 };
 
 /// One or more ranks failed. what() has a line for each, the first cause first.

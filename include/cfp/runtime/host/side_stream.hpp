@@ -1,0 +1,72 @@
+// A stream of a rank beside its own thread: what is issued to it runs in order, on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace cfp::inline v0_1::host {
+
+/// `issue` and `wait` are called by one thread.
+class side_stream {
+ public:
+  /// `run(i)` is what issuing `i` starts; at most `capacity` are issued between two calls of `wait_all`.
+  side_stream(std::size_t capacity, std::function<void(int)> run) : run_(std::move(run)), items_(capacity), thread_([this] { serve(); }) {}
+  side_stream(const side_stream&) = delete;
+  side_stream& operator=(const side_stream&) = delete;
+  ~side_stream() {
+    issued_.fetch_or(closing, std::memory_order_release);
+    issued_.notify_one();
+    thread_.join();
+  }
+
+  void issue(int item) {
+    items_[static_cast<std::size_t>(count_ % static_cast<long>(items_.size()))] = item;
+    issued_.store(++count_, std::memory_order_release);
+    issued_.notify_one();
+  }
+  long issued() const { return count_; }
+
+  /// Returns once as many have run as `issued` said. Throws what any of them threw.
+  void wait(long upto) {
+    for (long now = done_.load(std::memory_order_acquire); now < upto; now = done_.load(std::memory_order_acquire)) done_.wait(now, std::memory_order_acquire);
+    if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+  }
+  void wait_all() { wait(count_); }
+
+ private:
+  static constexpr long closing = 1l << 62;
+
+  void serve() {
+    for (long next = 0;;) {
+      const long now = issued_.load(std::memory_order_acquire);
+      if ((now & ~closing) == next) {
+        if (now & closing) return;
+        issued_.wait(now, std::memory_order_acquire);
+        continue;
+      }
+      if (!failed_.load(std::memory_order_relaxed)) {
+        try {
+          run_(items_[static_cast<std::size_t>(next % static_cast<long>(items_.size()))]);
+        } catch (...) {  // what follows is not run
+          error_ = std::current_exception();
+          failed_.store(true, std::memory_order_release);
+        }
+      }
+      done_.store(++next, std::memory_order_release);
+      done_.notify_one();
+    }
+  }
+
+  const std::function<void(int)> run_;
+  std::vector<int> items_;
+  long count_ = 0;
+  std::atomic<long> issued_{0}, done_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace cfp
