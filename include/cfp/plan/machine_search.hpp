@@ -24,6 +24,7 @@ struct machine_options {
   long memory = 0;          ///< bytes of a device a plan may use; 0: what the machine's devices have
   long real_bytes = 2;      ///< of a number that is not wide
   bool overlap = true;      ///< collectives run beside operators
+  const std::map<std::string, instruction_time>* known = nullptr;  ///< instructions of a profile table made on such devices, in place of the description
   double solve_seconds = 5;   ///< most for one solution
   double search_seconds = 60; ///< after which no further candidate is looked for
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the rest.
@@ -34,11 +35,13 @@ class machine_search {
  public:
   /// All must outlive this.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, const machine_options& options = {})
-      : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh) {
+      : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh, options.known) {
     if (options_.memory == 0) options_.memory = m.device.memory;
   }
 
   long limit() const { return options_.memory; }
+  /// Counts what was priced so far by measured figures and by described ones.
+  const described_times& times() const { return times_; }
 
   /// Sums of parts, of what weights communicate a share.
   const cost_graph& costs(double counted = 1) {
@@ -68,10 +71,15 @@ class machine_search {
 
   /// A plan people use, what it leaves open solved; nothing if the model or the mesh does not allow it.
   std::optional<evaluated> usual(const named_plan& p) {
+    return with(p.name, follow(p, d_, mesh_), p.order);
+  }
+
+  /// The best plan, by sums of parts, that makes some choices (>= 0).
+  std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s = solve(fixed(costs(), follow(p, d_, mesh_)), brief());
+    const solution s = solve(fixed(costs(), choices), brief());
     if (!s.feasible) return std::nullopt;
-    evaluated out = evaluate(p.name, s.choices, p.order);
+    evaluated out = evaluate(label, s.choices, order);
     out.seconds = since(begin);
     return out;
   }
