@@ -282,12 +282,13 @@ TEST_CASE("two streams: between the longer of them and their sum") {
   for (const auto& mesh : {shape_of_mesh({2}), shape_of_mesh({4}), shape_of_mesh({2, 2})}) {
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
     const machine m = plain_machine(mesh, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+    machine_options alone, beside;
+    alone.overlap = false;
+    machine_search in_line(g, mesh, d, m, alone), overlapped(g, mesh, d, m, beside);
     for (int n = 0; n < 20; ++n) {
       std::vector<int> choices;
       for (const decision& node : d.nodes) choices.push_back(static_cast<int>(random() % node.choices()));
-      machine_options alone, beside;
-      alone.overlap = false;
-      const evaluated a = machine_search(g, mesh, d, m, alone).evaluate("any", choices), b = machine_search(g, mesh, d, m, beside).evaluate("any", choices);
+      const evaluated a = in_line.evaluate("any", choices), b = overlapped.evaluate("any", choices);
       CHECK(a.when.ms == Approx(a.when.operators + a.when.collectives));
       CHECK(b.when.operators == Approx(a.when.operators));
       CHECK(b.when.collectives == Approx(a.when.collectives));
