@@ -111,14 +111,14 @@ class thread_communicator {
 
   /// data = the members' data combined.
   template <reducible_element T>
-  void all_reduce(T* data, std::size_t count, reduction combine) const {
-    meet<T>(collective_kind::all_reduce, count, {.combine = combine}, data, data, [&] {
+  void all_reduce(T* data, std::size_t count, reduction by) const {
+    meet<T>(collective_kind::all_reduce, count, {.combine = by}, data, data, [&] {
       // Each member combines its chunk and writes it to all. Chunks are whole cache lines of aligned buffers.
       constexpr std::size_t line = std::max<std::size_t>(1, detail::cache_line / sizeof(T));
       const std::size_t lines = (count + line - 1) / line;
       const std::size_t first = std::min(count, lines * index() / members() * line);
       const std::size_t last = std::min(count, lines * (index() + 1) / members() * line);
-      detail::fold_blocks<T>(combine, *group_, first, last - first,
+      detail::fold_blocks<T>(by, *group_, first, last - first,
                              [&](const T* folded, std::size_t at, std::size_t length) {
                                for (const detail::thread_slot& s : group_->slots)
                                  std::copy_n(folded, length, static_cast<T*>(s.out) + first + at);
@@ -139,9 +139,9 @@ class thread_communicator {
   /// out = this rank's part of the members' `in` combined, which is size() * count elements. `out` may be
   /// that part of `in`.
   template <reducible_element T>
-  void reduce_scatter(const T* in, T* out, std::size_t count, reduction combine) const {
-    meet<T>(collective_kind::reduce_scatter, count, {.combine = combine}, in, out, [&] {
-      detail::fold_blocks<T>(combine, *group_, index() * count, count,
+  void reduce_scatter(const T* in, T* out, std::size_t count, reduction by) const {
+    meet<T>(collective_kind::reduce_scatter, count, {.combine = by}, in, out, [&] {
+      detail::fold_blocks<T>(by, *group_, index() * count, count,
                              [&](const T* folded, std::size_t at, std::size_t length) {
                                std::copy_n(folded, length, out + at);
                              });
