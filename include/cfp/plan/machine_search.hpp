@@ -33,7 +33,7 @@ struct machine_options {
 
 class machine_search {
  public:
-  /// All must outlive this.
+  /// Graph, mesh and decisions must outlive this.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, const machine_options& options = {})
       : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh, options.known) {
     if (options_.memory == 0) options_.memory = m.device.memory;
@@ -167,7 +167,7 @@ class machine_search {
   const graph& g_;
   const mesh_shape& mesh_;
   const decision_graph& d_;
-  const machine& machine_;
+  const machine machine_;
   machine_options options_;
   described_times times_;
   std::map<double, std::optional<cost_graph>> costs_;

@@ -16,13 +16,14 @@ class profiler : public cost_builder {
   template <class T>
   profiler(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, rank_pool& pool, profile_table& table)
       : cost_builder(g, mesh, d, sizeof(T)), random_(with_random_inputs(g)),
-        measure_([this, &k, &pool](const program& p, const measure_options& options) {
+        measure_([this, &k, &pool](const program& p, measure_options options) {
+          if (oversubscribed_) options.least = options.most = 1;
           std::vector<double> instructions;
           const measurement m = cfp::measure(pool, p, random_, k, options, &instructions);
           if (bounds_.learn(p, random_, instructions)) bounds_moved_ = true;
           return m;
         }),
-        table_(table), bounds_(table) {}
+        table_(table), bounds_(table), oversubscribed_(pool.size() > static_cast<int>(std::thread::hardware_concurrency())) {}
   profiler(const profiler&) = delete;
 
   int measured = 0;                        ///< programs run, not found in the table
@@ -120,7 +121,7 @@ class profiler : public cost_builder {
   }
 
   bool measured_again() override {
-    if (replay) return false;
+    if (replay || oversubscribed_) return false;
     std::vector<job*> again;
     for (job& j : measured_)
       if (j.left > 0 && bounds_.doubts(table_.entries[j.name].median, j.code, random_)) again.push_back(&j);
@@ -171,6 +172,7 @@ class profiler : public cost_builder {
   std::vector<job> measured_;
   knowledge known_;
   double seconds_ = 0;  // measuring
+  const bool oversubscribed_;  // more ranks than cores: these times are no timings, once is enough
 };
 
 }  // namespace cfp
