@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
     const graph g = differentiate(refine(read_model(config_file(model), sizes)));
     mesh_shape mesh;
     mesh.axes.push({cfp::name("data"), 2});
-    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh);
     const host::kernels<float> kernels;
     profile_table table;
     {
@@ -136,6 +136,7 @@ int main(int argc, char** argv) {
       const double agreement = rank_correlation(priced, measured);
       std::printf("rank correlation %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error), 100 * *std::max_element(error.begin(), error.end()),
                   100 * memory, beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
+      std::fflush(stdout);
       out["streams"].push_back({{"overlap", overlap}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});
     }
     if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
