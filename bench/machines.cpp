@@ -17,11 +17,6 @@ double median(std::vector<double> x) {
   return x.empty() ? 0 : (x[x.size() / 2] + x[(x.size() - 1) / 2]) / 2;
 }
 
-machine read(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return read_machine(std::string(std::istreambuf_iterator<char>(in), {}), file.filename());
-}
-
 struct errors {
   std::vector<double> all;
   void print() const { std::printf(" %7.1f%% %7.1f%%", 100 * median(all), all.empty() ? 0 : 100 * *std::max_element(all.begin(), all.end())); }
@@ -39,7 +34,7 @@ int main(int argc, char** argv) {
   std::printf("%-18s %-14s %7s %6s %18s %18s\n%48s %8s %8s %8s %8s\n", "machine", "collective", "devices", "points", "as described", "others known", "", "median", "worst", "median", "worst");
   errors described, corrected;
   for (const auto& file : files) {
-    const machine m = read(file);
+    const machine m = load_machine(file);
     for (std::size_t s = 0; s < m.sweeps.size(); ++s) {
       const collective_sweep& sweep = m.sweeps[s];
       const device_group g = group_of(m, sweep);
@@ -69,7 +64,7 @@ int main(int argc, char** argv) {
   corrected.print();
   std::printf("\n");
   std::ifstream table(CFP_SOURCE_DIR "/bench/products.json");
-  const device_type h100 = read(std::filesystem::path(CFP_SOURCE_DIR "/examples/machines/h100-8.json")).device;
+  const device_type h100 = load_machine(CFP_SOURCE_DIR "/examples/machines/h100-8.json").device;
   errors shaped, proportional;
   const nlohmann::json products = nlohmann::json::parse(table);
   for (const auto& p : products["points"]) {

@@ -9,21 +9,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include <set>
-
 #include <unistd.h>
 
 using namespace cfp;
 using json = nlohmann::ordered_json;
 
 namespace {
-
-machine machine_of(const std::string& name) {
-  const std::string path = CFP_SOURCE_DIR "/examples/machines/" + name + ".json";
-  std::ifstream in(path);
-  if (!in) throw bad_input("there is no " + path);
-  return read_machine(std::string(std::istreambuf_iterator<char>(in), {}), path);
-}
 
 struct tally {
   int cases = 0, nothing_fits = 0, re_ranked = 0, usual_first = 0;
@@ -142,7 +133,7 @@ int main(int argc, char** argv) {
   app.add_option("--machine", machines, "of examples/machines")->delimiter(',');
   app.add_option("--batch-per-device", per_device, "sequences a step has for each device")->capture_default_str();
   app.add_option("--seq", sequence, "tokens of a sequence")->capture_default_str();
-  app.add_option("--micro-batches", micro_batches, "pieces of a batch; more, up to one sequence per device, where nothing fits")->capture_default_str();
+  app.add_option("--micro-batches", micro_batches, "pieces a step's batch comes in")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
   app.add_option("--seconds", options.solve_seconds, "most one solution may take")->capture_default_str();
   app.add_flag("--no-overlap", no_overlap, "collectives do not run beside operators");
@@ -154,12 +145,13 @@ int main(int argc, char** argv) {
     tally all;
     for (const std::string& model : models)
       for (const std::string& name : machines) {
-        const machine m = machine_of(name);
+        const machine m = load_machine(CFP_SOURCE_DIR "/examples/machines/" + name + ".json");
         for (const mesh_shape& mesh : meshes_of(m)) {
           if (isatty(2)) std::fprintf(stderr, "\r\033[K%s on %s", model.c_str(), name.c_str());
           model_sizes sizes;
           sizes.batch = per_device * m.devices();
           sizes.sequence = sequence;
+          if (sizes.batch % micro_batches != 0) throw bad_input("a batch of " + std::to_string(sizes.batch) + " cannot be cut into " + std::to_string(micro_batches) + " micro-batches of whole sequences");
           sizes.least_groups = m.devices();
           out["cases"].push_back(run(model, name, m, mesh, sizes, micro_batches, options, steps, all));
           if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
@@ -175,5 +167,7 @@ int main(int argc, char** argv) {
     return std::fprintf(stderr, "%s\n", e.what()), 2;
   } catch (const std::invalid_argument& e) {
     return std::fprintf(stderr, "%s\n", e.what()), 2;
+  } catch (const char* e) {
+    return std::fprintf(stderr, "%s\n", e), 1;
   }
 }

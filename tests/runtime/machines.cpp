@@ -19,7 +19,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 const std::string folder = CFP_SOURCE_DIR "/examples/machines/";
-machine carried(const std::string& file) { return read_machine(text_of(folder + file + ".json"), file); }
+machine carried(const std::string& file) { return load_machine(folder + file + ".json"); }
 
 std::string refused(const std::string& text) {
   try {
@@ -35,12 +35,6 @@ std::string refused_with(const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);
   return refused(text.replace(at, from.size(), to));
-}
-
-mesh_shape shape_of_mesh(std::initializer_list<int> sizes) {
-  mesh_shape m;
-  for (const int n : sizes) m.axes.push({name(std::string(1, static_cast<char>('x' + m.rank())).c_str()), n});
-  return m;
 }
 
 // Every number below a key must be named in `sources`; points of sweeps have the sweep's.
@@ -63,7 +57,7 @@ TEST_CASE("machines in the tree read, each figure has a source") {
     INFO(f.path());
     ++files;
     const nlohmann::json j = nlohmann::json::parse(text_of(f.path()));
-    CHECK_NOTHROW(read_machine(text_of(f.path()), f.path().filename()));
+    CHECK_NOTHROW(load_machine(f.path()));
     check_sources(j["device"], "device", j["sources"]);
     for (const auto& l : j["levels"]) check_sources(l, "levels." + l["name"].get<std::string>(), j["sources"]);
   }
@@ -72,9 +66,10 @@ TEST_CASE("machines in the tree read, each figure has a source") {
 
 TEST_CASE("a machine with a mistake is refused by name") {
   CHECK(refused("{") == "my.json: line 1, column 2: this is not JSON");
+  CHECK_THROWS_WITH(load_machine("no.json"), "no.json: cannot be read");
   CHECK(refused("{}") == "my.json: the file must have 'name'");
   CHECK(refused_with("\"bandwidth\": 1709000000000.0,", "") == "my.json: device must have 'bandwidth'");
-  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": -1") == "my.json: 8x A100 80GB NVLink: device.bandwidth must be a positive number, got: -1.0");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": -1") == "my.json: 8x A100 80GB NVLink: device.bandwidth must be a positive number, got: -1");
   CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": \"NaN\"") == "my.json: device.bandwidth must be a number, got \"NaN\"");
   CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": NaN").find("this is not JSON") != std::string::npos);
   CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1e999").find("the number 1e999 is too large") != std::string::npos);
@@ -85,7 +80,7 @@ TEST_CASE("a machine with a mistake is refused by name") {
   CHECK(refused_with("\"kind\": \"nvlink\"", "\"kind\": \"rope\"") == "my.json: levels[0].kind must be one of plain, nvlink, pcie, network, got 'rope'");
   CHECK(refused_with("\"joins\": 8", "\"joins\": 0") == "my.json: levels[0].joins must be from 1 to 1048576, got: 0");
   CHECK(refused_with("\"channels\": 12", "\"channels\": 12, \"switch_reduction\": 1e11").find("contradicts chips: only hopper's and later switches add up") != std::string::npos);
-  CHECK(refused_with("\"devices\": 8", "\"devices\": 16") == "my.json: 8x A100 80GB NVLink: sweeps[0].devices must be from 2 to the 8 devices of the machine, got: 16.0");
+  CHECK(refused_with("\"devices\": 8", "\"devices\": 16") == "my.json: 8x A100 80GB NVLink: sweeps[0].devices must be from 2 to the 8 devices of the machine, got: 16");
   CHECK(refused_with("\"nodes\": 1", "\"nodes\": 2").find("sweeps[0].nodes must be a divisor of its 8 devices that the machine's 1 nodes allow") != std::string::npos);
   CHECK(refused_with("[65536, 4.68e-05]", "[32768, 4.68e-05]") == "my.json: 8x A100 80GB NVLink: sweeps[0].points[1] must have more bytes than the one before");
   CHECK(refused_with("[17179869184, 0.128]", "[17179869184, 0.0128]").find("sweeps[0] contradicts levels: it sends 2348.8 GB/s, twice what any level carries") != std::string::npos);
@@ -100,23 +95,23 @@ TEST_CASE("a machine with a mistake is refused by name") {
 TEST_CASE("groups of devices sit where ranks do, and share what leaves a node") {
   const machine m = carried("v100-2x8-25g");
   const auto group = [&](const mesh_shape& mesh, int axis) { return group_of(m, mesh, axis); };
-  CHECK(group(shape_of_mesh({16}), 0).within == std::vector<int>{1, 8});
-  CHECK(group(shape_of_mesh({2, 8}), 0).within == std::vector<int>{1, 1});
-  CHECK(group(shape_of_mesh({2, 8}), 0).share == std::vector<double>{1, 0.125});
-  CHECK(group(shape_of_mesh({2, 8}), 1).within == std::vector<int>{1, 8});
-  CHECK(group(shape_of_mesh({4, 4}), 0).within == std::vector<int>{1, 2});
-  CHECK(group(shape_of_mesh({4, 4}), 0).share == std::vector<double>{1, 0.25});
-  CHECK(group(shape_of_mesh({4, 4}), 1).within == std::vector<int>{1, 4});
-  CHECK_THROWS_WITH(group(shape_of_mesh({4, 3}), 0), Catch::Contains("straddles the groups of 8 devices"));
-  CHECK_THROWS_WITH(described_times(m, shape_of_mesh({4, 8})), Catch::Contains("a mesh of 32 devices does not fit"));
+  CHECK(group(mesh_of({16}), 0).within == std::vector<int>{1, 8});
+  CHECK(group(mesh_of({2, 8}), 0).within == std::vector<int>{1, 1});
+  CHECK(group(mesh_of({2, 8}), 0).share == std::vector<double>{1, 0.125});
+  CHECK(group(mesh_of({2, 8}), 1).within == std::vector<int>{1, 8});
+  CHECK(group(mesh_of({4, 4}), 0).within == std::vector<int>{1, 2});
+  CHECK(group(mesh_of({4, 4}), 0).share == std::vector<double>{1, 0.25});
+  CHECK(group(mesh_of({4, 4}), 1).within == std::vector<int>{1, 4});
+  CHECK_THROWS_WITH(group(mesh_of({4, 3}), 0), Catch::Contains("straddles the groups of 8 devices"));
+  CHECK_THROWS_WITH(described_times(m, mesh_of({4, 8})), Catch::Contains("a mesh of 32 devices does not fit"));
   // Eight groups of two through one adapter, or one group of sixteen: large messages take as long as the bytes through it.
   const double bytes = 1 << 30;
-  const double eight = described_seconds(m, group(shape_of_mesh({2, 8}), 0), collective_kind::all_gather, bytes);
+  const double eight = described_seconds(m, group(mesh_of({2, 8}), 0), collective_kind::all_gather, bytes);
   const double adapter = m.levels[1].bandwidth;
   CHECK(eight == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
-  CHECK(described_seconds(m, group(shape_of_mesh({16}), 0), collective_kind::all_gather, bytes) == Approx(bytes * 15 / 16 / adapter).epsilon(0.01));
+  CHECK(described_seconds(m, group(mesh_of({16}), 0), collective_kind::all_gather, bytes) == Approx(bytes * 15 / 16 / adapter).epsilon(0.01));
   // Of an all-to-all over both nodes half leaves each.
-  CHECK(described_seconds(m, group(shape_of_mesh({16}), 0), collective_kind::all_to_all, bytes) == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
+  CHECK(described_seconds(m, group(mesh_of({16}), 0), collective_kind::all_to_all, bytes) == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
 }
 
 TEST_CASE("laws of collectives") {
@@ -141,7 +136,7 @@ TEST_CASE("laws of collectives") {
     const long bytes = 1l << 36;
     CHECK(bytes_sent(collective_kind::all_reduce, bytes, n) == 2 * (n - 1) * bytes / n);
     CHECK(std::abs(bytes_sent(collective_kind::all_reduce, bytes, n) - bytes_sent(collective_kind::all_gather, bytes, n) - bytes_sent(collective_kind::reduce_scatter, bytes, n)) <= 2);
-    const mesh_shape mesh = shape_of_mesh({n});
+    const mesh_shape mesh = mesh_of({n});
     const machine plain = plain_machine(mesh, 1e13, 1e12, 0, {{0, 1e11}});
     const device_group g = group_of(plain, mesh, 0);
     const auto seconds = [&](collective_kind k) { return collective_seconds(plain, g, k, static_cast<double>(bytes)); };
@@ -221,7 +216,7 @@ TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
   training how;
   how.clip = 1;  // updates wait for all gradients
   const graph g = differentiate(refine(gpt(c)), how);
-  const mesh_shape mesh = shape_of_mesh({64});
+  const mesh_shape mesh = mesh_of({64});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
   machine_options options;
   options.overlap = false;
@@ -250,7 +245,7 @@ TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without 
   c.positions = c.sequence = s;
   c.batch = b;
   const graph g = differentiate(refine(gpt(c)));
-  const mesh_shape mesh = shape_of_mesh({t});
+  const mesh_shape mesh = mesh_of({t});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   machine_options options;
   options.real_bytes = 4;
@@ -271,15 +266,14 @@ TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without 
       sent += n.total_bytes();
     }
     INFO(p.name);
-    CHECK(sent <= layers * 8 * b * s * h * (t - 1) / t * 4);
-    CHECK(sent >= (layers - 1) * 8 * b * s * h * (t - 1) / t * 4);
+    CHECK(sent == layers * 8 * b * s * h * (t - 1) / t * 4);
   }
 }
 
 TEST_CASE("two streams: between the longer of them and their sum") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   std::mt19937 random(5);
-  for (const auto& mesh : {shape_of_mesh({2}), shape_of_mesh({4}), shape_of_mesh({2, 2})}) {
+  for (const auto& mesh : {mesh_of({2}), mesh_of({4}), mesh_of({2, 2})}) {
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
     const machine m = plain_machine(mesh, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
     machine_options alone, beside;

@@ -62,6 +62,19 @@ struct conversion {
 
 namespace detail {
 
+// Compared in this order.
+struct conversion_cost {
+  long bytes = 0, outer = 0;  // sent; the same, each byte as often as there are axes inside of the one it goes over
+  int collectives = 0, steps = 0;
+
+  constexpr bool operator<(const conversion_cost& other) const {
+    if (bytes != other.bytes) return bytes < other.bytes;
+    if (outer != other.outer) return outer < other.outer;
+    if (collectives != other.collectives) return collectives < other.collectives;
+    return steps < other.steps;
+  }
+};
+
 // Steps that can follow partition `p`. Calls `f(step)`.
 template <class F>
 constexpr void each_step(const partition& p, const mesh_shape& mesh, F&& f) {
@@ -90,13 +103,14 @@ constexpr void each_step(const partition& p, const mesh_shape& mesh, F&& f) {
 
 }  // namespace detail
 
-/// The cheapest conversion: fewest bytes sent, then fewest of them over the outer axes, whose links are no faster, then fewest collectives, then fewest steps.
+/// The cheapest conversion: fewest bytes sent, then fewest of them over the outer axes, whose links are no faster, then fewest
+/// collectives, then fewest steps.
 /// Uniform-cost search over partitions.
 constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
                              const mesh_shape& mesh) {
   struct state {
     partition at{};
-    long cost = 0;
+    detail::conversion_cost cost{};
     int parent = -1;
     conversion_step by{};
     bool done = false;
@@ -135,7 +149,11 @@ constexpr conversion convert(const partition& from, const partition& to, const e
       const partition next = after(here, s);
       if (!divides(next, shape, mesh)) return;
       const long sent = bytes_sent(s, here, bytes, mesh);
-      const long cost = states[best].cost + 1 + (s.communicates() ? 16 : 0) + 256 * (4096 * sent + (mesh.rank() - 1 - s.axis) * sent);
+      detail::conversion_cost cost = states[best].cost;
+      cost.bytes += sent;
+      cost.outer += (mesh.rank() - 1 - s.axis) * sent;
+      cost.collectives += s.communicates();
+      ++cost.steps;
       for (int i = 0; i < count; ++i)
         if (states[i].at == next) {
           if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;

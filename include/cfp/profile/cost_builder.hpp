@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cfp/block/decisions.hpp>
-#include <cfp/runtime/host/conversion_kernel.hpp>
+#include <cfp/profile/conversion_program.hpp>
 #include <cfp/runtime/lower.hpp>
 #include <cfp/runtime/memory.hpp>
 #include <cfp/solve/exact.hpp>
@@ -98,39 +98,6 @@ class cost_builder {
   virtual double step_time(int v, const partition& from, const conversion_step& s) = 0;
   /// Measures once more what may have been disturbed; false if there is nothing.
   virtual bool measured_again() { return false; }
-
-  // A conversion step as a program of its own.
-  program alone(int v, const partition& from, const conversion_step& s) const {
-    program p;
-    p.mesh = mesh_;
-    p.real_bytes = real_bytes_;
-    const auto allocate = [&](const partition& held, long bytes, bool persistent) {
-      buffer b;
-      b.value = v;
-      b.held = held;
-      b.type = stored(g_[v].type, real_bytes_);
-      b.local = local_shape(held, g_[v].shape, mesh_);
-      b.bytes = bytes > 0 ? bytes : elements(b.local) * g_[v].width(real_bytes_);
-      b.root = static_cast<int>(p.buffers.size());
-      b.persistent = persistent;
-      p.buffers.push_back(b);
-      return b.root;
-    };
-    instruction i;
-    i.kind = instruction::reshard;
-    i.step = s;
-    i.in.push(allocate(from, 0, true));
-    i.out.push(allocate(after(from, s), 0, false));
-    // Scratch exactly as lowering gives it.
-    const long larger = std::max(p[i.in[0]].bytes, p[i.out[0]].bytes);
-    using step = conversion_step;
-    if ((s.kind == step::all_gather || s.kind == step::reduce_scatter) && host::view_around(p[i.in[0]].local, s.dim).outer > 1)
-      i.out.push(allocate(from, larger, false));
-    if (s.kind == step::all_to_all)
-      for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));
-    p.code.push_back(i);
-    return p;
-  }
 
   bool asking_ = true;  ///< or a bound will do for what is not known
   long unknown_ = 0;    ///< figures wanted that were not known

@@ -159,7 +159,7 @@ class profiler : public cost_builder {
   double step_time(int v, const partition& from, const conversion_step& s) override {
     const std::string k = kind_of(s, from, g_[v].shape, g_[v].width(real_bytes_), mesh_).label();
     return look_up(k, {5, 30, 0.02, 0.05}, [&] {
-      program p = alone(v, from, s);
+      program p = conversion_program(g_, mesh_, v, from, s, real_bytes_);
       plan_memory(p);
       return p;
     });

@@ -4,7 +4,8 @@
 #include <cfp/profile/collective_time.hpp>
 #include <cfp/solve/json_reader.hpp>
 
-#include <optional>
+#include <fstream>
+#include <iterator>
 
 namespace cfp::inline v0_1 {
 
@@ -17,7 +18,7 @@ namespace detail {
 
 inline constexpr std::array<std::string_view, 4> interconnect_names = {"plain", "nvlink", "pcie", "network"}, generation_names = {"volta", "ampere", "hopper", "blackwell"};
 
-inline std::string spelled(double x) { return nlohmann::json(x).dump(); }
+inline std::string spelled(double x) { return x == std::floor(x) && std::abs(x) < 1e15 ? std::to_string(static_cast<long>(x)) : nlohmann::json(x).dump(); }
 
 }  // namespace detail
 
@@ -193,5 +194,12 @@ class machine_reader : json_reader<invalid_machine> {
 
 /// A machine from JSON text (`examples/machines`, docs/9_machines.md). Throws `invalid_machine`, whose sentence begins with `where`.
 inline machine read_machine(std::string_view text, std::string where = "machine") { return detail::machine_reader(text, std::move(where)).run(); }
+
+/// The machine of a file.
+inline machine load_machine(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw invalid_machine(path + ": cannot be read");
+  return read_machine(std::string(std::istreambuf_iterator<char>(file), {}), path);
+}
 
 }  // namespace cfp

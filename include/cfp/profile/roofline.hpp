@@ -25,7 +25,7 @@ class roofline : public cost_builder {
     return ms;
   }
   double step_time(int v, const partition& from, const conversion_step& s) override {
-    const program p = alone(v, from, s);
+    const program p = conversion_program(g_, mesh_, v, from, s, real_bytes_);
     return counted(p.code[0], p);
   }
   double counted(const instruction& i, const program& p) {
