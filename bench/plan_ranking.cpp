@@ -1,6 +1,6 @@
 // The evaluator against the executor, on CPU ranks of this machine: plans people use, Alpa's, the found one and its nearest rivals, priced
-// from times of single instructions and then run in turn, collectives in line and beside. Prints how well the two rankings agree, and
-// whether any plan beats the found one beyond doubt.
+// from times of single instructions and then run in turn: over memory and over a slower link, collectives in line and beside. Prints how
+// well the two rankings agree, whether any plan beats the found one beyond doubt, and what running collectives beside saves.
 #include "counting_new.hpp"
 #include "driver.hpp"
 #include "read_config.hpp"
@@ -44,6 +44,12 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
+std::string text_of(double x) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.3g", x);
+  return out;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,6 +57,7 @@ int main(int argc, char** argv) {
   std::string to, model = "gpt2";
   model_sizes sizes{4, 32, 1};
   int rivals = 12, steps = 20;
+  link slow{2e-5, 1e9};
   app.add_option("--json", to, "write the figures here");
   app.add_option("--model", model, "of examples/models")->capture_default_str();
   app.add_option("--layers", sizes.layers)->capture_default_str();
@@ -58,6 +65,8 @@ int main(int argc, char** argv) {
   app.add_option("--seq", sizes.sequence)->capture_default_str();
   app.add_option("--rivals", rivals, "best plans that differ from the found one in one decision")->capture_default_str();
   app.add_option("--steps", steps, "of each plan, in turn")->capture_default_str();
+  app.add_option("--bandwidth", slow.bandwidth, "bytes per second a rank sends over the link (0: ranks share memory only)")->capture_default_str();
+  app.add_option("--latency", slow.latency, "seconds of a collective over it")->capture_default_str();
   try {
     app.parse(argc, argv);
     const graph g = differentiate(refine(read_model(config_file(model), sizes)));
@@ -65,79 +74,104 @@ int main(int argc, char** argv) {
     mesh.axes.push({cfp::name("data"), 2});
     const decision_graph d = decisions(g, parallel_blocks(g), mesh);
     const host::kernels<float> kernels;
-    profile_table table;
-    {
-      rank_pool pool(driver::sizes(mesh));
-      profiler measure_with(g, mesh, d, kernels, pool, table);
-      if (isatty(2)) measure_with.tell = [](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d", done, all); };
-      measure_with.build();
-    }
-    // This machine: figures that were measured, and for what was not (rates are of no matter) a description.
-    machine here = plain_machine(mesh, 5e10, 1e10, 1e-6, {{1e-5, 5e9}});
-    here.device.memory = 1l << 40;
-    if (std::thread::hardware_concurrency() < 2u * static_cast<unsigned>(mesh.devices())) here.device.contention = 2;  // both streams of a rank on one core
-
-    json out{{"model", model}, {"layers", sizes.layers}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"streams", json::array()}};
-    for (const bool overlap : {false, true}) {
-      machine_options options;
-      options.real_bytes = sizeof(float);
-      options.overlap = overlap;
-      options.known = &table.instructions;
-      machine_search search(g, mesh, d, here, options);
-      std::vector<evaluated> plans = search.candidates();
-      for (const named_plan& p : usual_plans(mesh, false))
-        if (auto e = search.usual(p)) plans.push_back(std::move(*e));
-      if (auto e = search.alpa(false)) plans.push_back(std::move(*e));
-      const auto fastest = std::min_element(plans.begin(), plans.end(), [](const evaluated& a, const evaluated& b) { return a.when.ms < b.when.ms; });
-      std::rotate(plans.begin(), fastest, fastest + 1);
-      plans[0].p.name = "found (" + plans[0].p.name + ")";
-      std::vector<evaluated> near;
-      std::set<std::vector<int>> known;
-      for (const evaluated& e : plans) known.insert(e.p.choices);
-      for (std::size_t n = 0; n < d.nodes.size(); ++n)
-        for (std::size_t c = 0; c < d.nodes[n].choices(); ++c) {
-          std::vector<int> only(d.nodes.size(), -1);
-          only[n] = static_cast<int>(c);
-          auto e = search.with(decision_label(d.nodes[n]) + " " + d.nodes[n].names[c], only);
-          if (e && known.insert(e->p.choices).second) near.push_back(std::move(*e));
-        }
-      std::sort(near.begin(), near.end(), [](const evaluated& a, const evaluated& b) { return a.when.ms < b.when.ms; });
-      for (std::size_t i = 0; i < near.size() && i < static_cast<std::size_t>(rivals); ++i) plans.push_back(std::move(near[i]));
-
-      const driver::byte_text text(std::string(1 << 16, 'a'), sizes.batch, sizes.sequence, 1);
-      std::vector<const plan*> racing;
-      for (const evaluated& e : plans) racing.push_back(&e.p);
-      const auto seen = driver::race(racing, g, mesh, kernels, text, steps, 1, [](int done, int all) {
-        if (isatty(2)) std::fprintf(stderr, "\r\033[Kstep %d of %d", done, all);
-      });
-      if (isatty(2)) std::fprintf(stderr, "\r\033[K");
-      std::printf("%scollectives %s operators; %d figures measured, %d described\n%-72s %10s %10s %24s %9s\n", overlap ? "\n" : "", overlap ? "beside" : "in line with", search.times().measured,
-                  search.times().described, "plan", "evaluated", "measured", "time / found's", "peak");
-      std::vector<double> priced, measured;
-      json list = json::array();
-      bool beaten = false;
-      double memory = 0;
-      for (std::size_t i = 0; i < plans.size(); ++i) {
-        auto ratio = driver::paired_ratio(seen[i].ms, seen[0].ms);
-        if (ratio[2] < 0.98) {  // must be so on fresh steps too
-          const auto again = driver::race({racing[0], racing[i]}, g, mesh, kernels, text, steps, 2, {});
-          ratio = driver::paired_ratio(again[1].ms, again[0].ms);
-        }
-        beaten = beaten || ratio[2] < 0.98;
-        priced.push_back(plans[i].when.ms);
-        measured.push_back(median(seen[i].ms));
-        const double peak = static_cast<double>(plans[i].peak) / static_cast<double>(seen[i].peak_bytes);
-        memory = std::max(memory, std::abs(peak - 1));
-        std::printf("%-72.72s %7.1f ms %7.1f ms   %5.3f [%5.3f, %5.3f] %8.4f\n", plans[i].p.name.c_str(), priced.back(), measured.back(), ratio[0], ratio[1], ratio[2], peak);
-        list.push_back({{"name", plans[i].p.name}, {"evaluated_ms", priced.back()}, {"measured_ms", measured.back()}, {"ratio_to_found", ratio}, {"peak_evaluated_over_measured", peak}});
+    const driver::byte_text text(std::string(1 << 16, 'a'), sizes.batch, sizes.sequence, 1);
+    json out{{"model", model}, {"layers", sizes.layers}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"networks", json::array()}};
+    // Ranks that share memory, and the same joined by a link: then a collective mostly waits, and leaves its core to operators.
+    std::vector<std::vector<link>> networks{{}};
+    if (slow.bandwidth > 0) networks.push_back({slow});
+    for (const std::vector<link>& links : networks) {
+      profile_table table;
+      {
+        rank_pool pool(driver::sizes(mesh));
+        for (const link& l : links) pool.set_link(0, l);
+        profiler measure_with(g, mesh, d, kernels, pool, table);
+        if (isatty(2)) measure_with.tell = [](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d", done, all); };
+        measure_with.build();
       }
-      std::vector<double> error;
-      for (std::size_t i = 0; i < priced.size(); ++i) error.push_back(std::abs(priced[i] / measured[i] - 1));
-      const double agreement = rank_correlation(priced, measured);
-      std::printf("rank correlation %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error), 100 * *std::max_element(error.begin(), error.end()),
-                  100 * memory, beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
-      std::fflush(stdout);
-      out["streams"].push_back({{"overlap", overlap}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});
+      // This machine: figures that were measured, and for what was not (rates are of no matter) a description.
+      machine here = plain_machine(mesh, 5e10, 1e10, 1e-6, {{1e-5, 5e9}});
+      here.device.memory = 1l << 40;
+      const bool share = links.empty() && std::thread::hardware_concurrency() < 2u * static_cast<unsigned>(mesh.devices());
+      if (share) here.device.contention = 2;  // both streams of a rank on one core
+      for (const bool overlap : {false, true}) {
+        machine_options options;
+        options.real_bytes = sizeof(float);
+        options.overlap = overlap;
+        options.known = &table.instructions;
+        machine_search search(g, mesh, d, here, options);
+        std::vector<evaluated> plans = search.candidates();
+        for (const named_plan& p : usual_plans(mesh, false))
+          if (auto e = search.usual(p)) plans.push_back(std::move(*e));
+        if (auto e = search.alpa(false)) plans.push_back(std::move(*e));
+        const auto fastest = std::min_element(plans.begin(), plans.end(), [](const evaluated& a, const evaluated& b) { return a.when.ms < b.when.ms; });
+        std::rotate(plans.begin(), fastest, fastest + 1);
+        plans[0].p.name = "found (" + plans[0].p.name + ")";
+        const std::size_t named = plans.size();
+        std::vector<evaluated> near;
+        std::set<std::vector<int>> known;
+        for (const evaluated& e : plans) known.insert(e.p.choices);
+        for (std::size_t n = 0; n < d.nodes.size(); ++n)
+          for (std::size_t c = 0; c < d.nodes[n].choices(); ++c) {
+            std::vector<int> only(d.nodes.size(), -1);
+            only[n] = static_cast<int>(c);
+            auto e = search.with(decision_label(d.nodes[n]) + " " + d.nodes[n].names[c], only);
+            if (e && known.insert(e->p.choices).second) near.push_back(std::move(*e));
+          }
+        std::sort(near.begin(), near.end(), [](const evaluated& a, const evaluated& b) { return a.when.ms < b.when.ms; });
+        for (std::size_t i = 0; i < near.size() && i < static_cast<std::size_t>(rivals); ++i) plans.push_back(std::move(near[i]));
+        // Named plans once more with collectives in line: what running them beside saves.
+        std::vector<evaluated> in_line;
+        if (overlap) {
+          options.overlap = false;
+          machine_search other(g, mesh, d, here, options);
+          for (std::size_t i = 0; i < named; ++i) in_line.push_back(other.evaluate("", plans[i].p.choices));
+        }
+
+        std::vector<const plan*> racing;
+        for (const std::vector<evaluated>* list : {&plans, &in_line})
+          for (const evaluated& e : *list) racing.push_back(&e.p);
+        const auto seen = driver::race(racing, g, mesh, kernels, text, steps, 1, [](int done, int all) {
+          if (isatty(2)) std::fprintf(stderr, "\r\033[Kstep %d of %d", done, all);
+        }, links);
+        if (isatty(2)) std::fprintf(stderr, "\r\033[K");
+        const std::string joined = links.empty() ? "memory" : "a link of " + text_of(slow.bandwidth / 1e9) + " GB/s and " + text_of(slow.latency * 1e6) + " us";
+        std::printf("\nranks joined by %s, collectives %s operators; %d figures measured, %d described\n%-72s %10s %10s %24s %9s\n", joined.c_str(), overlap ? "beside" : "in line with",
+                    search.times().measured, search.times().described, "plan", "evaluated", "measured", "time / found's", "peak");
+        std::vector<double> priced, measured, error, saved_priced, saved_measured;
+        json list = json::array();
+        bool beaten = false;
+        double memory = 0;
+        for (std::size_t i = 0; i < plans.size(); ++i) {
+          auto ratio = driver::paired_ratio(seen[i].ms, seen[0].ms);
+          if (ratio[2] < 0.98) {  // must be so on fresh steps too
+            const auto again = driver::race({racing[0], racing[i]}, g, mesh, kernels, text, steps, 2, {}, links);
+            ratio = driver::paired_ratio(again[1].ms, again[0].ms);
+          }
+          beaten = beaten || ratio[2] < 0.98;
+          priced.push_back(plans[i].when.ms);
+          measured.push_back(median(seen[i].ms));
+          error.push_back(std::abs(priced[i] / measured[i] - 1));
+          const double peak = static_cast<double>(plans[i].peak) / static_cast<double>(seen[i].peak_bytes);
+          memory = std::max(memory, std::abs(peak - 1));
+          std::printf("%-72.72s %7.1f ms %7.1f ms   %5.3f [%5.3f, %5.3f] %8.4f\n", plans[i].p.name.c_str(), priced.back(), measured.back(), ratio[0], ratio[1], ratio[2], peak);
+          list.push_back({{"name", plans[i].p.name}, {"evaluated_ms", priced.back()}, {"measured_ms", measured.back()}, {"ratio_to_found", ratio}, {"peak_evaluated_over_measured", peak}});
+          if (i >= in_line.size()) continue;
+          saved_priced.push_back(1 - priced[i] / in_line[i].when.ms);
+          saved_measured.push_back(1 - driver::paired_ratio(seen[i].ms, seen[plans.size() + i].ms)[0]);
+          list.back()["saved_evaluated"] = saved_priced.back();
+          list.back()["saved_measured"] = saved_measured.back();
+        }
+        const double agreement = rank_correlation(priced, measured);
+        std::printf("rank correlation %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error),
+                    100 * *std::max_element(error.begin(), error.end()), 100 * memory, beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
+        if (overlap) {
+          std::printf("saved by running collectives beside operators, evaluated / measured:");
+          for (std::size_t i = 0; i < in_line.size(); ++i) std::printf("%s %s %.1f%% / %.1f%%", i ? "," : "", plans[i].p.name.c_str(), 100 * saved_priced[i], 100 * saved_measured[i]);
+          std::printf("\n");
+        }
+        std::fflush(stdout);
+        out["networks"].push_back({{"joined_by", joined}, {"overlap", overlap}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});
+      }
     }
     if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
   } catch (const CLI::ParseError& e) {

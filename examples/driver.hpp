@@ -189,14 +189,15 @@ struct observed {
   double outside = 0;          ///< share of a step outside kernels and conversions
 };
 
-/// Runs all plans in turn, step by step, `steps` of each after a warm-up.
+/// Runs all plans in turn, step by step, `steps` of each after a warm-up. `links` of the first axes, where they are to be slow.
 template <class T>
 std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp::graph& g, const cfp::mesh_shape& mesh, const cfp::host::kernels<T>& k,
-                           const byte_text& text, int steps, std::uint64_t seed, const std::function<void(int, int)>& tell) {
+                           const byte_text& text, int steps, std::uint64_t seed, const std::function<void(int, int)>& tell, const std::vector<cfp::link>& links = {}) {
   std::vector<observed> out(plans.size());
   std::vector<double> of_rank(static_cast<std::size_t>(mesh.devices()));
   std::vector<std::vector<long>> peaks(plans.size(), std::vector<long>(of_rank.size()));
   cfp::rank_pool pool(sizes(mesh));
+  for (std::size_t axis = 0; axis < links.size(); ++axis) pool.set_link(static_cast<int>(axis), links[axis]);
   pool.run([&](cfp::rank_context& rank) {
     std::vector<std::unique_ptr<cfp::host::executor<T>>> runs;
     const auto me = static_cast<std::size_t>(rank.rank);

@@ -391,6 +391,25 @@ TEST_CASE("calls and bytes are counted as a ring sends them") {
     }
 }
 
+TEST_CASE("a link makes collectives of its axis take as long as it would, and changes nothing else") {
+  const watchdog guard(60s);
+  cfp::rank_pool pool(std::vector<int>{2, 2});
+  check_pool_works(pool);
+  pool.set_link(0, {0.004, 1e6});
+  check_all_reduce<float>(pool, 1000, reduction::sum);
+  pool.run([](rank_context& c) {
+    std::vector<float> data(1000, 1.0f);
+    const auto begin = std::chrono::steady_clock::now();
+    c.axes[0].all_reduce(data.data(), data.size(), reduction::sum);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    CHECK(took.count() >= 0.004 + 4000 / 1e6);
+    CHECK(data == std::vector<float>(1000, 2.0f));
+    CHECK(c.axes[0].counted().bytes[static_cast<std::size_t>(cfp::collective_kind::all_reduce)] == 4000);
+  });
+  pool.set_link(0, {});
+  check_pool_works(pool);
+}
+
 TEST_CASE("a rank that throws stops those who wait in any group, and those who come later") {
   const watchdog guard;
   cfp::rank_pool pool({2, 2});

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,6 +24,14 @@ struct communicator_error : std::runtime_error {
 /// Calls made, and bytes a ring algorithm would send per device, indexed by `collective_kind`.
 struct traffic {
   std::array<std::int64_t, 5> calls{}, bytes{};
+};
+
+/// What joins the ranks of a group, where it is to be slower than the memory they share: another network, tried out on one machine.
+struct link {
+  double latency = 0;  ///< seconds of a collective
+  double bandwidth = std::numeric_limits<double>::infinity();  ///< bytes per second a rank sends, by a ring algorithm
+
+  double seconds(std::int64_t sent) const { return latency + static_cast<double>(sent) / bandwidth; }
 };
 
 namespace detail {
@@ -73,6 +82,7 @@ struct thread_group {
   std::string where;                                          // after a call in a message: "" or " on axis 1"
   std::vector<int> ranks;                                     // of the members, in the world
   std::vector<thread_slot> slots;                             // one per member
+  link joined_by{};                                           // not while ranks run
   alignas(cache_line) std::atomic<std::uint64_t> entered{0};  // arrivals since the start, and `frozen`
   alignas(cache_line) std::atomic<std::uint64_t> finished{0};  // ranks that have copied, since the start
 

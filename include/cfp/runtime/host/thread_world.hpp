@@ -72,6 +72,11 @@ class thread_world {
   /// How long a rank waits for the others before it fails. Not while ranks run.
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
 
+  /// From now on collectives on an axis take as long as its link would take. Not while ranks run.
+  void set_link(int axis, const link& l) {
+    for (int r = 0; r < size_; ++r) group(r, axis).joined_by = l;
+  }
+
   /// A rank ends with an error: whoever waits in a collective, or calls one later, throws communicator_error.
   void fail(int rank, const std::string& what) {
     const std::lock_guard lock(mutex_);

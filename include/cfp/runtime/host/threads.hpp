@@ -7,10 +7,12 @@
 #include <cfp/runtime/host/thread_world.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 namespace cfp::inline v0_1 {
@@ -124,7 +126,6 @@ class thread_communicator {
                                  std::copy_n(folded, length, static_cast<T*>(s.out) + first + at);
                              });
     });
-    tally(collective_kind::all_reduce, count * sizeof(T));
   }
 
   /// out = the members' `in`, one after another: size() * count elements. `in` may be its own place in `out`.
@@ -133,7 +134,6 @@ class thread_communicator {
     meet<T>(collective_kind::all_gather, count, {}, in, out, [&] {
       for (std::size_t i = 0; i < members(); ++i) copy(input<T>(i), out + i * count, count);
     });
-    tally(collective_kind::all_gather, members() * count * sizeof(T));
   }
 
   /// out = this rank's part of the members' `in` combined, which is size() * count elements. `out` may be
@@ -146,7 +146,6 @@ class thread_communicator {
                                std::copy_n(folded, length, out + at);
                              });
     });
-    tally(collective_kind::reduce_scatter, members() * count * sizeof(T));
   }
 
   /// Part i of `out` = this rank's part of member i's `in`; each has size() parts of `count` elements.
@@ -155,7 +154,6 @@ class thread_communicator {
     meet<T>(collective_kind::all_to_all, count, {}, in, out, [&] {
       for (std::size_t i = 0; i < members(); ++i) copy(input<T>(i) + index() * count, out + i * count, count);
     });
-    tally(collective_kind::all_to_all, members() * members() * count * sizeof(T));
   }
 
   /// data = the root's data; `root` is a rank of the group.
@@ -169,7 +167,6 @@ class thread_communicator {
     }
     meet<T>(collective_kind::broadcast, count, {.root = root}, data, data,
             [&] { copy(input<T>(static_cast<std::size_t>(root)), data, count); });
-    tally(collective_kind::broadcast, count * sizeof(T));
   }
 
   /// Returns once all members have called it.
@@ -211,14 +208,18 @@ class thread_communicator {
     constexpr char type = std::is_floating_point_v<wide_t<T>> ? 'f' : std::is_integral_v<T> ? integer : 'b';
     constexpr std::uint32_t bits = sizeof(T) * CHAR_BIT;
     world_->enter(*group_, rank_, {static_cast<int>(kind), count, bits, type, o.combine, o.root}, in, out);
+    const auto begin = std::chrono::steady_clock::now();
     copies();
     world_->finish(*group_, rank_);
-  }
-
-  void tally(collective_kind kind, std::size_t whole) const {
+    // `count` is of the whole, of a member's part of it, or of what a member has for another.
+    std::size_t whole = count * sizeof(T);
+    if (kind == collective_kind::all_gather || kind == collective_kind::reduce_scatter) whole *= members();
+    if (kind == collective_kind::all_to_all) whole *= members() * members();
+    const std::int64_t sent = bytes_sent(kind, static_cast<long>(whole), static_cast<long>(members()));
     const auto k = static_cast<std::size_t>(kind);
     ++slot().counted.calls[k];
-    slot().counted.bytes[k] += bytes_sent(kind, static_cast<long>(whole), static_cast<long>(members()));
+    slot().counted.bytes[k] += sent;
+    if (const double least = group_->joined_by.seconds(sent); least > 0) std::this_thread::sleep_until(begin + std::chrono::duration<double>(least));
   }
 
   thread_world* world_;
