@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   std::string to, model = "gpt2";
   model_sizes sizes{4, 32, 1};
   int rivals = 12, steps = 20;
-  link slow{2e-5, 1e9};
+  rank_link slow{2e-5, 1e9};
   app.add_option("--json", to, "write the figures here");
   app.add_option("--model", model, "of examples/models")->capture_default_str();
   app.add_option("--layers", sizes.layers)->capture_default_str();
@@ -77,13 +77,13 @@ int main(int argc, char** argv) {
     const driver::byte_text text(std::string(1 << 16, 'a'), sizes.batch, sizes.sequence, 1);
     json out{{"model", model}, {"layers", sizes.layers}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"networks", json::array()}};
     // Ranks that share memory, and the same joined by a link: then a collective mostly waits, and leaves its core to operators.
-    std::vector<std::vector<link>> networks{{}};
+    std::vector<std::vector<rank_link>> networks{{}};
     if (slow.bandwidth > 0) networks.push_back({slow});
-    for (const std::vector<link>& links : networks) {
+    for (const std::vector<rank_link>& links : networks) {
       profile_table table;
       {
         rank_pool pool(driver::sizes(mesh));
-        for (const link& l : links) pool.set_link(0, l);
+        for (const rank_link& l : links) pool.set_link(0, l);
         profiler measure_with(g, mesh, d, kernels, pool, table);
         if (isatty(2)) measure_with.tell = [](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d", done, all); };
         measure_with.build();
@@ -119,56 +119,66 @@ int main(int argc, char** argv) {
           }
         std::sort(near.begin(), near.end(), [](const evaluated& a, const evaluated& b) { return a.when.ms < b.when.ms; });
         for (std::size_t i = 0; i < near.size() && i < static_cast<std::size_t>(rivals); ++i) plans.push_back(std::move(near[i]));
-        // Named plans once more with collectives in line: what running them beside saves.
-        std::vector<evaluated> in_line;
-        if (overlap) {
-          options.overlap = false;
-          machine_search other(g, mesh, d, here, options);
-          for (std::size_t i = 0; i < named; ++i) in_line.push_back(other.evaluate("", plans[i].p.choices));
+        // So many at a time as memory holds, the found one always among them. Its own time is the median of all its steps.
+        const auto race = [&](const std::vector<const plan*>& some, std::uint64_t seed) {
+          const auto seen = driver::race(some, g, mesh, kernels, text, steps, seed, [](int done, int all) {
+            if (isatty(2)) std::fprintf(stderr, "\r\033[Kstep %d of %d", done, all);
+          }, links);
+          if (isatty(2)) std::fprintf(stderr, "\r\033[K");
+          return seen;
+        };
+        constexpr std::size_t at_once = 8;
+        std::vector<driver::observed> seen(plans.size());
+        std::vector<std::array<double, 3>> ratio(plans.size(), {1, 1, 1});
+        for (std::size_t first = 1; first < plans.size(); first += at_once - 1) {
+          std::vector<const plan*> racing{&plans[0].p};
+          for (std::size_t i = first; i < plans.size() && racing.size() < at_once; ++i) racing.push_back(&plans[i].p);
+          std::vector<driver::observed> now = race(racing, 1);
+          seen[0].ms.insert(seen[0].ms.end(), now[0].ms.begin(), now[0].ms.end());
+          seen[0].peak_bytes = now[0].peak_bytes;
+          for (std::size_t k = 1; k < now.size(); ++k) {
+            ratio[first + k - 1] = driver::paired_ratio(now[k].ms, now[0].ms);
+            seen[first + k - 1] = std::move(now[k]);
+          }
         }
-
-        std::vector<const plan*> racing;
-        for (const std::vector<evaluated>* list : {&plans, &in_line})
-          for (const evaluated& e : *list) racing.push_back(&e.p);
-        const auto seen = driver::race(racing, g, mesh, kernels, text, steps, 1, [](int done, int all) {
-          if (isatty(2)) std::fprintf(stderr, "\r\033[Kstep %d of %d", done, all);
-        }, links);
-        if (isatty(2)) std::fprintf(stderr, "\r\033[K");
         const std::string joined = links.empty() ? "memory" : "a link of " + text_of(slow.bandwidth / 1e9) + " GB/s and " + text_of(slow.latency * 1e6) + " us";
         std::printf("\nranks joined by %s, collectives %s operators; %d figures measured, %d described\n%-72s %10s %10s %24s %9s\n", joined.c_str(), overlap ? "beside" : "in line with",
                     search.times().measured, search.times().described, "plan", "evaluated", "measured", "time / found's", "peak");
-        std::vector<double> priced, measured, error, saved_priced, saved_measured;
+        std::vector<double> priced, measured, error;
         json list = json::array();
         bool beaten = false;
         double memory = 0;
         for (std::size_t i = 0; i < plans.size(); ++i) {
-          auto ratio = driver::paired_ratio(seen[i].ms, seen[0].ms);
-          if (ratio[2] < 0.98) {  // must be so on fresh steps too
-            const auto again = driver::race({racing[0], racing[i]}, g, mesh, kernels, text, steps, 2, {}, links);
-            ratio = driver::paired_ratio(again[1].ms, again[0].ms);
-          }
-          beaten = beaten || ratio[2] < 0.98;
           priced.push_back(plans[i].when.ms);
-          measured.push_back(median(seen[i].ms));
+          measured.push_back(ratio[i][0] * median(seen[0].ms));
           error.push_back(std::abs(priced[i] / measured[i] - 1));
+          if (ratio[i][2] < 0.98) {  // must be so on fresh steps too
+            const auto again = race({&plans[0].p, &plans[i].p}, 2);
+            ratio[i] = driver::paired_ratio(again[1].ms, again[0].ms);
+          }
+          beaten = beaten || ratio[i][2] < 0.98;
           const double peak = static_cast<double>(plans[i].peak) / static_cast<double>(seen[i].peak_bytes);
           memory = std::max(memory, std::abs(peak - 1));
-          std::printf("%-72.72s %7.1f ms %7.1f ms   %5.3f [%5.3f, %5.3f] %8.4f\n", plans[i].p.name.c_str(), priced.back(), measured.back(), ratio[0], ratio[1], ratio[2], peak);
-          list.push_back({{"name", plans[i].p.name}, {"evaluated_ms", priced.back()}, {"measured_ms", measured.back()}, {"ratio_to_found", ratio}, {"peak_evaluated_over_measured", peak}});
-          if (i >= in_line.size()) continue;
-          saved_priced.push_back(1 - priced[i] / in_line[i].when.ms);
-          saved_measured.push_back(1 - driver::paired_ratio(seen[i].ms, seen[plans.size() + i].ms)[0]);
-          list.back()["saved_evaluated"] = saved_priced.back();
-          list.back()["saved_measured"] = saved_measured.back();
+          std::printf("%-72.72s %7.1f ms %7.1f ms   %5.3f [%5.3f, %5.3f] %8.4f\n", plans[i].p.name.c_str(), priced.back(), measured.back(), ratio[i][0], ratio[i][1], ratio[i][2], peak);
+          list.push_back({{"name", plans[i].p.name}, {"evaluated_ms", priced.back()}, {"measured_ms", measured.back()}, {"ratio_to_found", ratio[i]}, {"peak_evaluated_over_measured", peak}});
+        }
+        if (overlap) {  // named plans once more with collectives in line: what running them beside saves
+          options.overlap = false;
+          machine_search other(g, mesh, d, here, options);
+          std::printf("saved by running collectives beside operators, evaluated / measured:");
+          for (std::size_t i = 0; i < named; ++i) {
+            const evaluated in_line = other.evaluate("", plans[i].p.choices);
+            const auto now = race({&in_line.p, &plans[i].p}, 3);
+            const auto saved = driver::paired_ratio(now[1].ms, now[0].ms);
+            std::printf("%s %s %.1f%% / %.1f%%", i ? "," : "", plans[i].p.name.c_str(), 100 * (1 - plans[i].when.ms / in_line.when.ms), 100 * (1 - saved[0]));
+            list[i]["beside_over_in_line_evaluated"] = plans[i].when.ms / in_line.when.ms;
+            list[i]["beside_over_in_line_measured"] = saved;
+          }
+          std::printf("\n");
         }
         const double agreement = rank_correlation(priced, measured);
         std::printf("rank correlation %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error),
                     100 * *std::max_element(error.begin(), error.end()), 100 * memory, beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
-        if (overlap) {
-          std::printf("saved by running collectives beside operators, evaluated / measured:");
-          for (std::size_t i = 0; i < in_line.size(); ++i) std::printf("%s %s %.1f%% / %.1f%%", i ? "," : "", plans[i].p.name.c_str(), 100 * saved_priced[i], 100 * saved_measured[i]);
-          std::printf("\n");
-        }
         std::fflush(stdout);
         out["networks"].push_back({{"joined_by", joined}, {"overlap", overlap}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});
       }

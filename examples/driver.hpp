@@ -192,7 +192,7 @@ struct observed {
 /// Runs all plans in turn, step by step, `steps` of each after a warm-up. `links` of the first axes, where they are to be slow.
 template <class T>
 std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp::graph& g, const cfp::mesh_shape& mesh, const cfp::host::kernels<T>& k,
-                           const byte_text& text, int steps, std::uint64_t seed, const std::function<void(int, int)>& tell, const std::vector<cfp::link>& links = {}) {
+                           const byte_text& text, int steps, std::uint64_t seed, const std::function<void(int, int)>& tell, const std::vector<cfp::rank_link>& links = {}) {
   std::vector<observed> out(plans.size());
   std::vector<double> of_rank(static_cast<std::size_t>(mesh.devices()));
   std::vector<std::vector<long>> peaks(plans.size(), std::vector<long>(of_rank.size()));

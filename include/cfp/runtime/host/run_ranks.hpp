@@ -86,7 +86,7 @@ class rank_pool {
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }
 
   /// From now on collectives on a mesh axis take as long as this link would take. Between jobs.
-  void set_link(int axis, const link& l) { world_.set_link(axis, l); }
+  void set_link(int axis, const rank_link& l) { world_.set_link(axis, l); }
 
   /// Calls f(rank_context&) on every rank at the same time, and returns when all have ended. Throws
   /// rank_failure if any has failed; the pool can then run the next job. Throws std::logic_error if a job is

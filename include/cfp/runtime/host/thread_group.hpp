@@ -27,7 +27,7 @@ struct traffic {
 };
 
 /// What joins the ranks of a group, where it is to be slower than the memory they share: another network, tried out on one machine.
-struct link {
+struct rank_link {
   double latency = 0;  ///< seconds of a collective
   double bandwidth = std::numeric_limits<double>::infinity();  ///< bytes per second a rank sends, by a ring algorithm
 
@@ -82,7 +82,7 @@ struct thread_group {
   std::string where;                                          // after a call in a message: "" or " on axis 1"
   std::vector<int> ranks;                                     // of the members, in the world
   std::vector<thread_slot> slots;                             // one per member
-  link joined_by{};                                           // not while ranks run
+  rank_link joined_by{};                                           // not while ranks run
   alignas(cache_line) std::atomic<std::uint64_t> entered{0};  // arrivals since the start, and `frozen`
   alignas(cache_line) std::atomic<std::uint64_t> finished{0};  // ranks that have copied, since the start
 

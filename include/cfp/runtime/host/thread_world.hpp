@@ -73,7 +73,7 @@ class thread_world {
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
 
   /// From now on collectives on an axis take as long as its link would take. Not while ranks run.
-  void set_link(int axis, const link& l) {
+  void set_link(int axis, const rank_link& l) {
     for (int r = 0; r < size_; ++r) group(r, axis).joined_by = l;
   }
 
