@@ -16,105 +16,60 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-struct tally {
-  int cases = 0, nothing_fits = 0, re_ranked = 0, usual_first = 0;
-  std::vector<double> over_usual, over_alpa;
+json plan_json(const std::string& label, const evaluated& e, double seconds) {
+  return {{"name", label}, {"step_ms", e.when.ms}, {"peak_bytes", e.peak}, {"fits", e.fits}, {"search_seconds", seconds}, {"operators_ms", e.when.operators},
+          {"collectives_ms", e.when.collectives}, {"exposed_ms", e.when.exposed}};
+}
+
+void print(const std::string& label, const evaluated& e, double found, double seconds) {
+  std::printf("  %-30s %9.1f ms  %6.3f   %8.2f GiB%s %9.1f %9.1f %7.1f\n", label.c_str(), e.when.ms, e.when.ms / found, static_cast<double>(e.peak) / (1 << 30), e.fits ? "  " : " !", e.when.operators,
+              e.when.exposed, seconds);
+}
+
+/// What became of one mesh. Prints its plans.
+struct seen_on_mesh {
+  bool re_ranked = false, usual_first = false;
+  json entry;
+
+  seen_on_mesh(const mesh_plans& on, double limit) {
+    const comparison& plans = on.plans;
+    const evaluated* found = plans.found();
+    if (found == nullptr) {
+      std::printf("\nmesh %s: nothing fits %.1f GiB, the leanest plan needs about %.1f GiB\n", sizes_text(on.mesh).c_str(), limit / (1 << 30), static_cast<double>(plans.least) / (1 << 30));
+      entry = {{"least_bytes", plans.least}, {"plans", json::array()}};
+      return;
+    }
+    usual_first = found != comparison::fastest(plans.candidates);
+    re_ranked = plans.candidates.empty() || found != &plans.candidates.front();
+    double seconds = 0;
+    for (const evaluated& e : plans.candidates) seconds += e.seconds;
+    std::printf("\n  %-30s %12s  %6s   %12s   %9s %9s %7s\n", ("mesh " + sizes_text(on.mesh)).c_str(), "step", "/found", "peak", "operators", "exposed", "search s");
+    print(usual_first ? "found: " + found->p.name : "found", *found, found->when.ms, seconds);
+    entry = {{"re_ranked", re_ranked}, {"plans", {plan_json("found", *found, seconds)}}};
+    for (const std::vector<evaluated>* some : {&plans.usual, &plans.alpa}) {
+      std::vector<const evaluated*> sorted;
+      for (const evaluated& e : *some) sorted.push_back(&e);
+      std::sort(sorted.begin(), sorted.end(), [](const evaluated* x, const evaluated* y) { return x->fits != y->fits ? x->fits : x->when.ms < y->when.ms; });
+      for (const evaluated* e : sorted) {
+        print(e->p.name, *e, found->when.ms, e->seconds);
+        entry["plans"].push_back(plan_json(e->p.name, *e, e->seconds));
+      }
+    }
+  }
 };
 
-const evaluated* fastest(const std::vector<evaluated>& plans) {
-  const evaluated* best = nullptr;
-  for (const evaluated& e : plans)
-    if (e.fits && (best == nullptr || e.when.ms < best->when.ms)) best = &e;
+/// The fastest that fits on any mesh, or nothing.
+std::optional<double> best_of(const std::vector<mesh_plans>& all, std::vector<evaluated> comparison::* which) {
+  std::optional<double> best;
+  for (const mesh_plans& on : all)
+    if (const evaluated* e = comparison::fastest(on.plans.*which); e != nullptr && (!best || e->when.ms < *best)) best = e->when.ms;
   return best;
 }
 
-json plan_json(const evaluated& e, double baseline_ms) {
-  json out{{"name", e.p.name}, {"step_ms", e.when.ms}, {"peak_bytes", e.peak}, {"fits", e.fits}, {"search_seconds", e.seconds}};
-  out["operators_ms"] = e.when.operators;
-  out["collectives_ms"] = e.when.collectives;
-  out["exposed_ms"] = e.when.exposed;
-  if (baseline_ms > 0) out["time_over_found"] = e.when.ms / baseline_ms;
-  return out;
-}
-
-void print(const evaluated& e, double found) {
-  std::printf("  %-30s %9.1f ms  %6.3f   %8.2f GiB%s %9.1f %9.1f %7.1f\n", e.p.name.c_str(), e.when.ms, e.when.ms / found, static_cast<double>(e.peak) / (1 << 30), e.fits ? "  " : " !", e.when.operators,
-              e.when.exposed, e.seconds);
-}
-
-// One model on one mesh of a machine.
-json run(const std::string& model, const std::string& machine_name, const machine& m, const mesh_shape& mesh, const model_sizes& sizes, int micro_batches, const machine_options& options,
-         bool steps, tally& all) {
-  training how;
-  how.clip = 1;
-  how.micro_batches = micro_batches;
-  model_sizes piece = sizes;
-  piece.batch /= micro_batches;
-  const config_file file(model);
-  const graph g = differentiate(refine(read_model(file, piece)), how);
-  const bool experts = file.has("num_experts") || file.has("num_local_experts");
-  const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
-  machine_search search(g, mesh, d, m, options);
-
-  std::vector<evaluated> usual, alpa;
-  for (const named_plan& p : usual_plans(mesh, experts))
-    if (auto e = search.usual(p)) usual.push_back(std::move(*e));
-  for (const bool limited : {false, true})
-    if (limited == false || alpa.empty() || !alpa[0].fits)
-      if (auto e = search.alpa(limited)) alpa.push_back(std::move(*e));
-  std::vector<evaluated> candidates = search.candidates();
-  std::string shape;
-  for (int a = 0; a < mesh.rank(); ++a) shape += (a ? "x" : "") + std::to_string(mesh.size(a));
-  std::printf("\n%s on %s, mesh %s: batch %ld of %ld, %d micro-batches, limit %.1f GiB\n", model.c_str(), m.name.c_str(), shape.c_str(), sizes.batch, sizes.sequence, micro_batches,
-              static_cast<double>(search.limit()) / (1 << 30));
-  json entry{{"model", model}, {"machine", machine_name}, {"mesh", shape}, {"memory_limit", search.limit()}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"micro_batches", micro_batches},
-             {"plans", json::array()}};
-  ++all.cases;
-  const evaluated *best_usual = fastest(usual), *best_alpa = fastest(alpa), *found = fastest(candidates);
-  if (found == nullptr && best_usual == nullptr && best_alpa == nullptr) {
-    ++all.nothing_fits;
-    std::printf("  nothing fits: the leanest plan needs about %.1f GiB\n", static_cast<double>(search.least) / (1 << 30));
-    entry["least_bytes"] = search.least;
-  }
-  // Sums of parts chose the first candidate; the evaluator chooses among all.
-  double seconds = 0;
-  for (const evaluated& e : candidates) seconds += e.seconds;
-  const bool other = found != nullptr && found != &candidates.front();
-  for (const evaluated* e : {best_usual, best_alpa})
-    if (e != nullptr && (found == nullptr || e->when.ms < found->when.ms)) found = e;
-  const bool by_usual = found != nullptr && (found == best_usual || found == best_alpa);
-  all.re_ranked += other || by_usual;
-  all.usual_first += by_usual;
-  entry["re_ranked"] = other || by_usual;
-  if (found != nullptr) {
-    evaluated winner = *found;
-    winner.p.name = "found";
-    winner.seconds = seconds;
-    std::printf("  %-30s %12s  %6s   %12s   %9s %9s %7s\n", "plan", "step", "/found", "peak", "operators", "exposed", "search s");
-    print(winner, winner.when.ms);
-    entry["plans"].push_back(plan_json(winner, winner.when.ms));
-    if (by_usual) std::printf("  (that is %s)\n", found->p.name.c_str());
-    for (std::vector<evaluated>* plans : {&usual, &alpa}) {
-      std::sort(plans->begin(), plans->end(), [](const evaluated& a, const evaluated& b) { return a.fits != b.fits ? a.fits : a.when.ms < b.when.ms; });
-      for (const evaluated& e : *plans) {
-        print(e, winner.when.ms);
-        entry["plans"].push_back(plan_json(e, winner.when.ms));
-      }
-    }
-    if (best_usual != nullptr) all.over_usual.push_back(usual[0].when.ms / winner.when.ms);
-    if (best_alpa != nullptr) all.over_alpa.push_back(alpa[0].when.ms / winner.when.ms);
-    if (steps) {
-      std::printf("  Alpa's strategies, by what is counted besides bytes:");
-      entry["ladder"] = json::array();
-      for (const evaluated& e : search.ladder()) {
-        std::printf(" %s %.3f%s", e.p.name.c_str(), e.when.ms / winner.when.ms, e.fits ? ";" : " (too large);");
-        entry["ladder"].push_back(plan_json(e, winner.when.ms));
-      }
-      std::printf(" all strategies 1\n");
-    }
-  }
-  std::fflush(stdout);
-  return entry;
+std::string ratio_text(const std::optional<double>& of, double found) {
+  char out[16];
+  std::snprintf(out, sizeof out, "%.3f", of ? *of / found : 0.0);
+  return of ? out : "none fits";
 }
 
 }  // namespace
@@ -125,7 +80,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> machines{"a100-pcie-4", "v100-8", "a100-8", "h200-8", "v100-2x8-25g", "h100-8x8-400g"};
   std::string to;
   long per_device = 4, sequence = 1024;
-  int micro_batches = 1;
+  int micro_batches = 1, axes = 2;
   bool steps = true, no_overlap = false;
   machine_options options;
   app.add_option("--json", to, "write the figures here");
@@ -134,6 +89,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch-per-device", per_device, "sequences a step has for each device")->capture_default_str();
   app.add_option("--seq", sequence, "tokens of a sequence")->capture_default_str();
   app.add_option("--micro-batches", micro_batches, "pieces a step's batch comes in")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--axes", axes, "most axes of a mesh; three are solved two at a time")->check(CLI::Range(1, 3))->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
   app.add_option("--seconds", options.solve_seconds, "most one solution may take")->capture_default_str();
   app.add_flag("--no-overlap", no_overlap, "collectives do not run beside operators");
@@ -142,25 +98,71 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     options.overlap = !no_overlap;
     json out{{"cases", json::array()}};
-    tally all;
+    std::string table;
+    int cases = 0, nothing_fits = 0, re_ranked = 0, usual_first = 0;
+    std::vector<double> over_usual, over_alpa;
     for (const std::string& model : models)
       for (const std::string& name : machines) {
         const machine m = load_machine(CFP_SOURCE_DIR "/examples/machines/" + name + ".json");
-        for (const mesh_shape& mesh : meshes_of(m)) {
-          if (isatty(2)) std::fprintf(stderr, "\r\033[K%s on %s", model.c_str(), name.c_str());
-          model_sizes sizes;
-          sizes.batch = per_device * m.devices();
-          sizes.sequence = sequence;
-          if (sizes.batch % micro_batches != 0) throw bad_input("a batch of " + std::to_string(sizes.batch) + " cannot be cut into " + std::to_string(micro_batches) + " micro-batches of whole sequences");
-          sizes.least_groups = m.devices();
-          out["cases"].push_back(run(model, name, m, mesh, sizes, micro_batches, options, steps, all));
-          if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
+        const auto shown = [&](const std::string& what) {
+          if (isatty(2)) std::fprintf(stderr, "\r\033[K%s", what.c_str());
+        };
+        model_sizes sizes;
+        sizes.batch = per_device * m.devices();
+        sizes.sequence = sequence;
+        if (sizes.batch % micro_batches != 0) throw bad_input("a batch of " + std::to_string(sizes.batch) + " cannot be cut into " + std::to_string(micro_batches) + " micro-batches of whole sequences");
+        sizes.least_groups = m.devices();
+        training how;
+        how.clip = 1;
+        how.micro_batches = micro_batches;
+        model_sizes piece = sizes;
+        piece.batch /= micro_batches;
+        const graph g = differentiate(refine(read_model(config_file(model), piece)), how);
+        const std::vector<mesh_plans> all = search_meshes(g, m, options, meshes_of(m, axes), [&](const mesh_shape& mesh) { shown(model + " on " + name + ", mesh " + sizes_text(mesh)); });
+        shown("");
+        const double limit = static_cast<double>(options.memory > 0 ? options.memory : m.device.memory);
+        std::printf("\n%s on %s: batch %ld of %ld, %d micro-batches, limit %.1f GiB\n", model.c_str(), m.name.c_str(), sizes.batch, sizes.sequence, micro_batches, limit / (1 << 30));
+        for (const mesh_plans& on : all) {
+          const seen_on_mesh seen(on, limit);
+          ++cases;
+          nothing_fits += on.plans.found() == nullptr;
+          re_ranked += seen.re_ranked;
+          usual_first += seen.usual_first;
+          json entry{{"model", model}, {"machine", name}, {"mesh", sizes_text(on.mesh)}, {"memory_limit", limit}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"micro_batches", micro_batches}};
+          entry.update(seen.entry);
+          out["cases"].push_back(entry);
         }
+        char line[200];
+        if (const evaluated* found = all.front().plans.found(); found == nullptr) {
+          std::snprintf(line, sizeof line, "%-15s %-14s nothing fits\n", model.c_str(), name.c_str());
+        } else {
+          const std::optional<double> usual = best_of(all, &comparison::usual), alpa = best_of(all, &comparison::alpa);
+          if (usual) over_usual.push_back(*usual / found->when.ms);
+          if (alpa) over_alpa.push_back(*alpa / found->when.ms);
+          std::snprintf(line, sizeof line, "%-15s %-14s %-6s %9.1f ms %7.1f GiB %9s %9s", model.c_str(), name.c_str(), sizes_text(all.front().mesh).c_str(), found->when.ms,
+                        static_cast<double>(found->peak) / (1 << 30), ratio_text(usual, found->when.ms).c_str(), ratio_text(alpa, found->when.ms).c_str());
+          table += line;
+          if (steps) {
+            machine_search search(g, all.front().mesh, all.front().decisions, m, options);
+            for (const evaluated& e : search.ladder()) {
+              std::snprintf(line, sizeof line, " %8.3f%s", e.when.ms / found->when.ms, e.fits ? " " : "!");
+              table += line;
+              out["cases"][out["cases"].size() - all.size()]["ladder"].push_back(plan_json(e.p.name, e, e.seconds));
+            }
+          }
+          std::snprintf(line, sizeof line, "\n");
+        }
+        table += line;
+        std::fflush(stdout);
+        if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
       }
-    std::printf("\n%d cases, in %d nothing fits; simulated speed-up of the found plan: over the best usual plan that fits median %.3f, at most %.3f; over Alpa's median %.3f, at most %.3f\n", all.cases,
-                all.nothing_fits, median(all.over_usual), all.over_usual.empty() ? 0 : *std::max_element(all.over_usual.begin(), all.over_usual.end()), median(all.over_alpa),
-                all.over_alpa.empty() ? 0 : *std::max_element(all.over_alpa.begin(), all.over_alpa.end()));
-    std::printf("the evaluator chose another plan than sums of parts in %d, a usual one in %d\n", all.re_ranked, all.usual_first);
+    std::printf("\nThe fastest mesh of each; time of the best usual plan, and of Alpa's, on any mesh that fits, over the found plan's. Then, on that mesh, Alpa's\n"
+                "strategies by what is counted, one thing after the other: bytes, latency, bandwidth of small messages, operators (! does not fit).\n"
+                "%-15s %-14s %-6s %12s %11s %9s %9s %8s  %8s  %8s  %8s\n%s", "model", "machine", "mesh", "step", "peak", "usual", "Alpa's", "bytes", "latency", "small", "operators", table.c_str());
+    const auto most = [](const std::vector<double>& x) { return x.empty() ? 0 : *std::max_element(x.begin(), x.end()); };
+    std::printf("%d meshes, on %d nothing fits; simulated speed-up over the best usual plan median %.3f, at most %.3f; over Alpa's median %.3f, at most %.3f\n", cases, nothing_fits,
+                median(over_usual), most(over_usual), median(over_alpa), most(over_alpa));
+    std::printf("the evaluator chose another plan than sums of parts on %d meshes, a usual one or Alpa's on %d\n", re_ranked, usual_first);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   } catch (const bad_input& e) {

@@ -80,13 +80,17 @@ int main(int argc, char** argv) {
     std::vector<std::vector<rank_link>> networks{{}};
     if (slow.bandwidth > 0) networks.push_back({slow});
     for (const std::vector<rank_link>& links : networks) {
+      // Measured twice, the lesser figure counts: what disturbs the machine for a while does not hit the same thing both times.
       profile_table table;
-      {
+      for (const int round : {1, 2}) {
+        profile_table now;
         rank_pool pool(driver::sizes(mesh));
         for (const rank_link& l : links) pool.set_link(0, l);
-        profiler measure_with(g, mesh, d, kernels, pool, table);
-        if (isatty(2)) measure_with.tell = [](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d", done, all); };
+        profiler measure_with(g, mesh, d, kernels, pool, now);
+        if (isatty(2)) measure_with.tell = [round](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d, round %d of 2", done, all, round); };
         measure_with.build();
+        for (const auto& [kind, one] : now.instructions)
+          if (const auto [at, fresh] = table.instructions.try_emplace(kind, one); !fresh) at->second.ms = std::min(at->second.ms, one.ms);
       }
       // This machine: figures that were measured, and for what was not (rates are of no matter) a description.
       machine here = plain_machine(mesh, 5e10, 1e10, 1e-6, {{1e-5, 5e9}});
@@ -176,8 +180,9 @@ int main(int argc, char** argv) {
           }
           std::printf("\n");
         }
-        const double agreement = rank_correlation(priced, measured);
-        std::printf("rank correlation %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error),
+        const auto first = [&](std::vector<double> x) { return x.resize(named), x; };  // rivals are nearly equal
+        const double agreement = rank_correlation(first(priced), first(measured));
+        std::printf("rank correlation of named plans %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error),
                     100 * *std::max_element(error.begin(), error.end()), 100 * memory, beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
         std::fflush(stdout);
         out["networks"].push_back({{"joined_by", joined}, {"overlap", overlap}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});

@@ -5,7 +5,9 @@
 #include "read_config.hpp"
 
 #include <cfp/plan/header.hpp>
+#include <cfp/plan/mesh_search.hpp>
 #include <cfp/plan/reasons.hpp>
+#include <cfp/profile/machine_file.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -29,7 +31,6 @@ struct built {
   graph forward;
   std::string sizes;  ///< "layers=2 width=768 ...": what tells it from others of its kind
   long layers = 0, vocabulary = 0, vocabulary_given = 0;
-  std::vector<std::pair<std::string, std::string>> wishes;  ///< plans people use: name, and the dimensions they split, best first
   driver::inputs inputs{};
 };
 
@@ -63,13 +64,13 @@ struct example_info {
 };
 
 struct options {
-  std::string model, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, against, save_state, load_state, summary;
+  std::string model, machine, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, against, save_state, load_state, summary;
   bool explain = false;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20, micro_batches = 1;
   double rate = 3e-4, clip = 1;
   std::vector<long> schedule{2, 1000};
-  bool analyse = false;
+  bool analyse = false, mesh_given = false;
   std::uint64_t seed = 1;
 };
 
@@ -192,22 +193,17 @@ inline long role_bytes(const program& p, const graph& g, value_role role) {
   return n;
 }
 
-/// Replicated, data parallel, and the model's own wishes on the last axis with data parallelism on the others.
-inline std::vector<named_plan> named_plans(const built& net, const mesh_shape& mesh, axis_choice::rest_t furthest) {
-  const auto axes = static_cast<std::size_t>(mesh.rank());
-  std::vector<named_plan> out{{"replicated", std::vector<std::string>(axes, "")}, {"data_parallel", std::vector<std::string>(axes, "batch groups")}};
-  out.push_back({"zero2", std::vector<std::string>(axes, "batch/scattered groups/scattered batch groups")});
-  if (furthest == axis_choice::regathered)
-    out.push_back({"fsdp", std::vector<std::string>(axes, "batch/regathered groups/regathered batch groups")});
-  if (mesh.axes[mesh.rank() - 1].label == "sequence") {
-    out.push_back({"context_parallel", std::vector<std::string>(axes, "batch groups")});
-    out.back().wishes.back() = "sequence";
-    out.push_back({"ulysses", out.back().wishes});
-    out.back().wishes.back() = "sequence>heads sequence";
-  }
-  for (const auto& [label, dims] : net.wishes) {
-    out.push_back({label, std::vector<std::string>(axes, "batch groups")});
-    out.back().wishes.back() = dims;
+/// Replicated, and of the plans people use: a kind of data parallelism everywhere, and with plain data parallelism outside those that an
+/// axis is for: the sequence where it is named so, else tensors and experts.
+inline std::vector<named_plan> named_plans(const graph& g, const mesh_shape& mesh, axis_choice::rest_t furthest) {
+  std::vector<named_plan> out{{"replicated", std::vector<std::string>(static_cast<std::size_t>(mesh.rank()), "")}};
+  const bool of_sequence = mesh.axes[mesh.rank() - 1].label == "sequence";
+  for (const named_plan& p : usual_plans(mesh, has_experts(g))) {
+    const std::size_t plus = p.name.find('+');
+    const std::string outer = p.name.substr(0, plus), inner = plus == std::string::npos ? outer : p.name.substr(plus + 1);
+    const bool data = inner == "data_parallel" || inner == "zero2" || (inner == "zero3" && furthest == axis_choice::regathered);
+    const bool right = of_sequence ? inner == "context" || inner == "ulysses" : inner == "tensor" || inner == "tensor_sequence" || inner == "expert";
+    if (plus == std::string::npos ? data || (right && mesh.rank() == 1) : outer == "data_parallel" && right) out.push_back(p);
   }
   return out;
 }
@@ -218,17 +214,71 @@ inline void analyse(const graph& g, const mesh_shape& mesh, const decision_graph
   double parameters = 0;
   for (const value& v : g.values)
     if (v.role == value_role::weight && v.producer < 0) parameters += static_cast<double>(elements(v.shape));
-  std::printf("%.3f billion parameters; analysed in %.2f s\n\n%-18s %12s %12s %14s %14s\n", parameters / 1e9, seconds, ("plan (" + type + ")").c_str(), "weights GiB",
+  std::printf("%.3f billion parameters; analysed in %.2f s\n\n%-29s %12s %12s %14s %14s\n", parameters / 1e9, seconds, ("plan (" + type + ")").c_str(), "weights GiB",
               "optimizer", "arena", "sent MiB");
   const double gib = 1 << 30;
   for (const named_plan& n : named) {
     std::vector<int> choices = follow(n, d, mesh);
     for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = std::max(choices[i], 0);
     const plan p = realise(n.name, g, mesh, d, choices, real_bytes);
-    std::printf("%-18s %12.2f %12.2f %14.2f %14.1f\n", n.name.c_str(), static_cast<double>(role_bytes(p.code, g, value_role::weight)) / gib,
+    std::printf("%-29s %12.2f %12.2f %14.2f %14.1f\n", n.name.c_str(), static_cast<double>(role_bytes(p.code, g, value_role::weight)) / gib,
                 static_cast<double>(role_bytes(p.code, g, value_role::state)) / gib, static_cast<double>(p.code.arena_bytes) / gib,
                 static_cast<double>(count_collectives(p.code, g).total_bytes()) / 1048576);
   }
+}
+
+/// Plans for a machine that is described, on all its meshes or the one given; nothing is run. Numbers are stored as T.
+template <class T>
+int plan_for_machine(const options& o, const example_info& info) {
+  const bool carried = o.machine.find_first_of("/.") == std::string::npos;
+  const machine m = load_machine(carried ? std::string(CFP_SOURCE_DIR) + "/examples/machines/" + o.machine + ".json" : o.machine);
+  const config_file config(o.model);
+  const long batch = o.batch > 0 ? o.batch : 4l * m.devices();
+  if (batch % o.micro_batches != 0)
+    throw bad_input("--batch " + std::to_string(batch) + " cannot be cut into " + std::to_string(o.micro_batches) + " micro-batches of whole sequences");
+  const built net = info.build(config, {o.layers, batch / o.micro_batches, o.sequence, o.vocabulary});
+  training how;
+  how.clip = o.clip;
+  how.micro_batches = o.micro_batches;
+  const graph g = differentiate(refine(net.forward), how);
+  machine_options options;
+  options.memory = o.memory;
+  options.real_bytes = sizeof(T);
+  const std::vector<mesh_shape> meshes = o.mesh_given ? std::vector<mesh_shape>{read_mesh(o.mesh)} : meshes_of(m);
+  progress_line line;
+  std::size_t begun = 0;
+  const std::vector<mesh_plans> all = search_meshes(g, m, options, meshes, [&](const mesh_shape& mesh) { line.show("planning for mesh " + sizes_text(mesh), static_cast<double>(begun++) / static_cast<double>(meshes.size())); });
+  line.clear();
+  const double gib = 1 << 30;
+  std::printf("%s: %s, %s, on %s with %.1f GiB a device; all times are simulated\n\n%-8s %12s %10s   %-36s %s\n", o.model.c_str(), net.sizes.c_str(), o.type.c_str(), m.name.c_str(),
+              static_cast<double>(options.memory > 0 ? options.memory : m.device.memory) / gib, "mesh", "found", "peak GiB", "best plan people use", "Alpa's");
+  const auto text = [](const evaluated* e) {
+    char out[80] = "none fits";
+    if (e != nullptr) std::snprintf(out, sizeof out, "%.1f ms  %s", e->when.ms, e->p.name.c_str());
+    return std::string(out);
+  };
+  for (const mesh_plans& on : all) {
+    const evaluated* e = on.plans.found();
+    if (e == nullptr) std::printf("%-8s nothing fits, the leanest plan needs about %.1f GiB\n", sizes_text(on.mesh).c_str(), static_cast<double>(on.plans.least) / gib);
+    else
+      std::printf("%-8s %9.1f ms %10.2f   %-36s %s\n", sizes_text(on.mesh).c_str(), e->when.ms, static_cast<double>(e->peak) / gib, text(comparison::fastest(on.plans.usual)).c_str(),
+                  text(comparison::fastest(on.plans.alpa)).c_str());
+  }
+  const mesh_plans& best = all.front();
+  if (best.plans.found() == nullptr) throw bad_input("no plan fits; take a smaller --batch, --micro-batches, or --type bfloat16");
+  const plan& found = best.plans.found()->p;
+  std::printf("\nplan for mesh");
+  for (int a = 0; a < best.mesh.rank(); ++a) std::printf("%s%s=%d", a ? "," : " ", std::string(best.mesh.axes[a].label.view()).c_str(), best.mesh.size(a));
+  std::printf(", the last axis innermost: %.1f ms of operators, %.1f ms more in which they wait for collectives\n", best.plans.found()->when.operators, best.plans.found()->when.exposed);
+  print_plan(found, g, best.decisions, machine_search(g, best.mesh, best.decisions, m, options).costs());
+  const std::string model_id = o.model + " " + net.sizes;
+  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, best.mesh, best.decisions, model_id).dump(1));
+  if (!o.save_header.empty()) {
+    const block_structure blocks = parallel_blocks(g);
+    const segment_times times(blocks, segments(g, blocks), best.decisions);
+    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), model_id, found, g, best.mesh, times));
+  }
+  return 0;
 }
 
 /// Numbers are stored as T.
@@ -285,7 +335,7 @@ int run(const options& o, const example_info& info) {
   if (!splits && mesh.devices() > 1)
     throw bad_input("--mesh " + o.mesh + " divides nothing of the model: " + net.sizes + "; choose axis sizes that divide one of them");
   for (const std::string& why : d.uneven) std::printf("left out: %s\n", why.c_str());
-  const std::vector<named_plan> named = named_plans(net, mesh, furthest);
+  const std::vector<named_plan> named = named_plans(g, mesh, furthest);
   if (o.analyse) {
     analyse(g, mesh, d, named, o.type, sizeof(T), std::chrono::duration<double>(std::chrono::steady_clock::now() - analysis_begin).count());
     return 0;
@@ -450,7 +500,7 @@ int run(const options& o, const example_info& info) {
   summary["profile_seconds"] = profile_seconds;
   summary["solve_seconds"] = solve_seconds;
   summary["plans"] = nlohmann::ordered_json::array();
-  std::printf("\n%-14s %10s %10s %10s %22s %10s %12s\n", "plan", "predicted", "measured", "tokens/s", "time / found's", "peak MiB", "sent MiB");
+  std::printf("\n%-29s %10s %10s %10s %22s %10s %12s\n", "plan", "predicted", "measured", "tokens/s", "time / found's", "peak MiB", "sent MiB");
   bool counts_agree = true, faster = false;
   for (std::size_t p = 0; p < seen.size(); ++p) {
     const collective_count inferred = count_collectives(plans[p].code, g);
@@ -458,7 +508,7 @@ int run(const options& o, const example_info& info) {
     const double ms = median(seen[p].ms);
     const auto& ratio = ratios[p];
     faster = faster || ratio[2] < 0.95;
-    std::printf("%-14s %7.1f ms %7.1f ms %10.0f    %5.3f [%5.3f, %5.3f] %10.1f %12.2f\n", plans[p].name.c_str(), plans[p].predicted_ms, ms,
+    std::printf("%-29s %7.1f ms %7.1f ms %10.0f    %5.3f [%5.3f, %5.3f] %10.1f %12.2f\n", plans[p].name.c_str(), plans[p].predicted_ms, ms,
                 1000.0 * static_cast<double>(o.batch * o.sequence) / ms, ratio[0], ratio[1], ratio[2],
                 static_cast<double>(seen[p].peak_bytes) / 1048576, static_cast<double>(seen[p].sent.total_bytes()) / 1048576);
     summary["plans"].push_back({{"name", plans[p].name}, {"predicted_ms", plans[p].predicted_ms}, {"measured_ms", ms},
@@ -506,6 +556,7 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
   app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
+  app.add_option("--machine", o.machine, "plan for a machine of examples/machines by name, or for a file of that format: simulate, run nothing. Then 4 sequences of 1024 per device in bfloat16, unless said otherwise, and every mesh unless one is given");
   app.add_option("--type", o.type, "what numbers are stored as; weights, sums and optimizer state are float32 either way")
       ->check(CLI::IsMember({"float32", "bfloat16"}))->capture_default_str();
   app.add_option("--steps", o.steps, "training steps to verify")->check(CLI::Range(0l, 100000l))->capture_default_str();
@@ -535,9 +586,19 @@ inline int run_example(int argc, char** argv, const example_info& info) {
     const int code = app.exit(e);
     return code == 0 ? 0 : 2;
   }
+  o.mesh_given = app.get_option("--mesh")->count() > 0;
+  if (!o.machine.empty()) {  // what people train there, unless said otherwise
+    if (app.get_option("--type")->count() == 0) o.type = "bfloat16";
+    if (app.get_option("--batch")->count() == 0) o.batch = 0;
+    if (app.get_option("--seq")->count() == 0) o.sequence = 1024;
+  }
   try {
+    if (!o.machine.empty()) return o.type == "float32" ? plan_for_machine<float>(o, info) : plan_for_machine<bf16>(o, info);
     return o.type == "float32" ? run<float>(o, info) : run<bf16>(o, info);
   } catch (const bad_input& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  } catch (const invalid_machine& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
   } catch (const host::bad_state& e) {

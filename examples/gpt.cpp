@@ -10,7 +10,6 @@ int main(int argc, char** argv) {
     example::resize(c, asked, out);
     example::fits("n_positions", c.sequence, c.positions, file);
     out.sizes = example::sizes_text({{"layers", c.layers}, {"width", c.width}, {"hidden", c.inner()}, {"heads", c.heads}, {"vocabulary", c.vocabulary}, {"batch", c.batch}, {"sequence", c.sequence}});
-    out.wishes = {{"column_row", "heads hidden vocabulary"}};
     out.forward = gpt(c);
     return out;
   }});

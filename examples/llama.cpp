@@ -10,7 +10,6 @@ int main(int argc, char** argv) {
     example::fits("max_position_embeddings", c.sequence, c.positions, file);
     out.sizes = example::sizes_text({{"layers", c.layers}, {"width", c.width}, {"hidden", c.hidden}, {"heads", c.heads}, {"kv_heads", c.kv_heads},
                                      {"vocabulary", c.vocabulary}, {"batch", c.batch}, {"sequence", c.sequence}});
-    out.wishes = {{"column_row", "heads hidden vocabulary"}};
     out.forward = llama(c);
     return out;
   }});

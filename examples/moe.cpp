@@ -17,7 +17,6 @@ int main(int argc, char** argv) {
       throw bad_input("--batch " + std::to_string(asked.batch) + " sequences do not make whole groups of " + std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
     out.sizes = example::sizes_text({{"layers", out.layers}, {"width", is_mixtral ? l.width : g.width}, {"heads", is_mixtral ? l.heads : g.heads}, {"experts", e.count},
                                      {"choices", e.choices}, {"hidden", e.hidden}, {"vocabulary", out.vocabulary}, {"batch", asked.batch}, {"sequence", asked.sequence}, {"group", e.group}});
-    out.wishes = {{"column_row", "heads hidden vocabulary"}, {"expert_parallel", "experts batch groups"}};
     out.forward = is_mixtral ? mixtral(l, e) : gshard(g, e);
     return out;
   }});

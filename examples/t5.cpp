@@ -9,7 +9,6 @@ int main(int argc, char** argv) {
     example::resize(c, asked, out);
     out.sizes = example::sizes_text({{"layers", c.layers}, {"width", c.width}, {"hidden", c.hidden}, {"heads", c.heads}, {"vocabulary", c.vocabulary},
                                      {"batch", c.batch}, {"sequence", c.sequence}});
-    out.wishes = {{"column_row", "heads hidden vocabulary"}};
     out.inputs.reads = {{"tokens", 0}, {"decoder_tokens", c.sequence}, {"targets", c.sequence + 1}};
     out.inputs.fixed = {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}};
     out.forward = t5(c);

@@ -297,3 +297,55 @@ TEST_CASE("two streams: between the longer of them and their sum") {
     }
   }
 }
+
+TEST_CASE("an axis that is held: the best of the plans that do there what they are told") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const block_structure blocks = parallel_blocks(g);
+  const mesh_shape mesh = mesh_of({2, 2});
+  const machine m = plain_machine(mesh, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+  const decision_graph all = decisions(g, blocks, mesh);
+  machine_search search(g, mesh, all, m);
+  const solution best = solve(search.costs());
+  REQUIRE(best.feasible);
+  for (const int axis : {0, 1}) {
+    const held_axis held = detail::held_of(all, best.choices, axis, axis);
+    const decision_graph some = decisions(g, blocks, mesh, axis_choice::scattered, held);
+    std::vector<int> same;  // the best plan is among them
+    for (std::size_t n = 0; n < some.nodes.size(); ++n) {
+      const auto& names = some.nodes[n].names;
+      const auto at = std::find(names.begin(), names.end(), all.nodes[n].names[static_cast<std::size_t>(best.choices[n])]);
+      REQUIRE(at != names.end());
+      same.push_back(static_cast<int>(at - names.begin()));
+      for (const strategy& s : some.nodes[n].strategies) CHECK(s[axis] == held.of_part[static_cast<std::size_t>(some.nodes[n].index)]);
+    }
+    machine_search within(g, mesh, some, m);
+    CHECK(cfp::evaluate(within.costs(), same).time == Approx(best.time));
+    CHECK(solve(within.costs()).time == Approx(best.time));
+  }
+}
+
+TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const mesh_shape eight = mesh_of({8});
+  machine m = plain_machine(eight, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+  const std::vector<mesh_plans> found = search_meshes(g, m, {}, meshes_of(m, 3));
+  std::vector<std::string> sizes;
+  double before = 0;
+  for (const mesh_plans& on : found) {
+    sizes.push_back(sizes_text(on.mesh));
+    CHECK(on.ms() >= before);
+    before = on.ms();
+    const evaluated* best = on.plans.found();
+    REQUIRE(best != nullptr);
+    for (const std::vector<evaluated>* some : {&on.plans.candidates, &on.plans.usual, &on.plans.alpa})
+      for (const evaluated& e : *some) CHECK((!e.fits || e.when.ms >= best->when.ms));
+  }
+  std::sort(sizes.begin(), sizes.end());
+  CHECK(sizes == std::vector<std::string>{"2x2x2", "2x4", "4x2", "8"});
+  machine_options little;
+  little.memory = 1000;
+  for (const mesh_plans& on : search_meshes(g, m, little, meshes_of(m, 1))) {
+    CHECK(on.plans.found() == nullptr);
+    CHECK(on.plans.least > 1000);
+  }
+}

@@ -1,7 +1,11 @@
 // Policies against exhaustive search and each other; cost graphs as files.
 #include "../catch.hpp"
 #include "../random_costs.hpp"
+#include "small.hpp"
 
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/plan/machine_search.hpp>
 #include <cfp/solve/cost_file.hpp>
 #include <cfp/solve/integer_program.hpp>
 #include <cfp/solve/markov_chain.hpp>
@@ -200,5 +204,18 @@ TEST_CASE("exact equals the integer program where nothing smaller could tell") {
     if (by_program.optimal) CHECK(tight.time == Approx(by_program.time).epsilon(1e-7));
     else CHECK(by_program.bound <= tight.time * (1 + 1e-9));
   }
+}
+
+TEST_CASE("Alpa's plan is the same by its own solver, the integer program, and by elimination") {
+  const graph g = differentiate(refine(gpt(small_tests::tiny_config())));
+  const mesh_shape mesh = small_tests::mesh_of({4});
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+  const cost_graph costs = alpa_costs(g, mesh, d, 2).build();
+  const solution ours = solve(costs), its = integer_program_policy().solve(costs);
+  REQUIRE(ours.optimal);
+  REQUIRE(its.optimal);
+  CHECK(ours.time == Approx(its.time).epsilon(1e-7));
+  machine_search search(g, mesh, d, plain_machine(mesh));
+  CHECK(search.alpa(false, integer_program_policy()));
 }
 #endif

@@ -22,6 +22,7 @@ struct decision {
   int index = 0;                                  ///< of the part, or the value
   std::vector<int> operations;                    ///< that it assigns
   std::vector<std::vector<assignment>> assigned;  ///< [choice][operation]
+  std::vector<strategy> strategies;               ///< [choice], of strategy_of_part
   std::vector<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor
   std::vector<std::string> names;                 ///< [choice], for people
 
@@ -81,8 +82,8 @@ namespace detail {
 
 class decision_builder {
  public:
-  decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), owner_(g.operations.size(), -1) {}
+  decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest, const held_axis& held)
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1) {}
 
   decision_graph run() {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
@@ -107,7 +108,7 @@ class decision_builder {
 
   void add_part(int index) {
     const part& p = s_.parts[static_cast<std::size_t>(index)];
-    const strategy_space space(g_, p, mesh_, furthest_);
+    const strategy_space space(g_, p, mesh_, furthest_, held_.axis, held_.axis < 0 ? axis_choice{} : held_.of_part[static_cast<std::size_t>(index)]);
     decision d;
     d.index = index;
     d.label = p.kind != part::body ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
@@ -125,6 +126,7 @@ class decision_builder {
       if (!fits) continue;
       d.assigned.push_back(std::move(mine));
       d.names.push_back(space.text(s));
+      d.strategies.push_back(s);
     }
     for (const std::string& reason : space.dropped) out_.dropped.push_back(d.label + ": " + reason);
     out_.uneven.insert(space.uneven.begin(), space.uneven.end());
@@ -265,6 +267,7 @@ class decision_builder {
   const block_structure& s_;
   const mesh_shape& mesh_;
   axis_choice::rest_t furthest_;
+  const held_axis& held_;
   std::vector<int> owner_;
   std::vector<std::vector<int>> readers_;
   std::map<int, int> resting_;  // weight -> decision that holds it
@@ -274,9 +277,9 @@ class decision_builder {
 }  // namespace detail
 
 /// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never time:
-/// such choices are there only where `furthest` says so.
-inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered) {
-  return detail::decision_builder(g, s, mesh, furthest).run();
+/// such choices are there only where `furthest` says so. On an axis that is held there is no choice.
+inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {}) {
+  return detail::decision_builder(g, s, mesh, furthest, held).run();
 }
 
 }  // namespace cfp

@@ -29,6 +29,12 @@ struct axis_choice {
 /// One choice per mesh axis.
 using strategy = list<axis_choice, max_axes>;
 
+/// A mesh axis on which every part does what it is told; open is what the other axes do.
+struct held_axis {
+  int axis = -1;                     ///< none
+  std::vector<axis_choice> of_part;  ///< by index of the part
+};
+
 /// The dimensions carried through a part: factors of its operations that are one, joined over the tensors between them.
 class dimension_classes {
  public:
@@ -131,7 +137,8 @@ class dimension_classes {
 /// All strategies of a part on a mesh, and how each becomes assignments.
 class strategy_space {
  public:
-  strategy_space(const graph& g, const part& p, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered)
+  /// On axis `held`, if it is one, only `choice`.
+  strategy_space(const graph& g, const part& p, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered, int held = -1, axis_choice choice = {})
       : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
     std::vector<axis_choice> choices(1);
     bool linear_tail = true;
@@ -171,7 +178,7 @@ class strategy_space {
       std::vector<strategy> next;
       for (const strategy& s : open)
         for (const axis_choice& c : choices) {
-          if (mesh.size(a) == 1 && !(c == axis_choice{})) continue;
+          if ((mesh.size(a) == 1 && !(c == axis_choice{})) || (a == held && !(c == choice))) continue;
           strategy longer = s;
           longer.push(c);
           next.push_back(longer);

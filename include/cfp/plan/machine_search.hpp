@@ -20,6 +20,28 @@ struct evaluated {
   double seconds = 0;      ///< that finding it took
 };
 
+/// The plans of one mesh, priced alike.
+struct comparison {
+  std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
+  std::vector<evaluated> usual, alpa;
+  long least = 0;                     ///< bytes of the leanest plan that was tried, if none was found to fit
+
+  /// The fastest that fits of some, or nullptr.
+  static const evaluated* fastest(const std::vector<evaluated>& plans) {
+    const evaluated* best = nullptr;
+    for (const evaluated& e : plans)
+      if (e.fits && (best == nullptr || e.when.ms < best->when.ms)) best = &e;
+    return best;
+  }
+  /// The plan to take: the fastest that fits of all.
+  const evaluated* found() const {
+    const evaluated* best = nullptr;
+    for (const std::vector<evaluated>* plans : {&candidates, &usual, &alpa})
+      if (const evaluated* e = fastest(*plans); e != nullptr && (best == nullptr || e->when.ms < best->when.ms)) best = e;
+    return best;
+  }
+};
+
 struct machine_options {
   long memory = 0;          ///< bytes of a device a plan may use; 0: what the machine's devices have
   long real_bytes = 2;      ///< of a number that is not wide
@@ -125,6 +147,19 @@ class machine_search {
       for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
       if (!known) out.push_back(std::move(*best));
     }
+    return out;
+  }
+
+  /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that does not fit.
+  comparison compare() {
+    comparison out;
+    for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
+      if (auto e = usual(p)) out.usual.push_back(std::move(*e));
+    for (const bool limited : {false, true})
+      if (!limited || out.alpa.empty() || !out.alpa[0].fits)
+        if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
+    out.candidates = candidates();
+    out.least = least;
     return out;
   }
 

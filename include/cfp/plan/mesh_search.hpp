@@ -1,28 +1,107 @@
-// Which mesh: all ways to arrange the devices of a machine along one or two axes.
+// Which mesh: all ways to arrange the devices of a machine along one, two or three axes.
 #pragma once
 
 #include <cfp/plan/machine_search.hpp>
 
 namespace cfp::inline v0_1 {
 
-/// The meshes a machine allows: its devices along one axis, and along two in every way. The last axis lies innermost, so that the order
-/// of sizes says which axis is on which level. Sizes that straddle a level are left out.
-inline std::vector<mesh_shape> meshes_of(const machine& m) {
-  std::vector<mesh_shape> out;
-  const auto offer = [&](std::initializer_list<int> sizes) {
-    static constexpr const char* labels[] = {"x", "y", "z"};
-    mesh_shape mesh;
-    for (const int n : sizes) mesh.axes.push({cfp::name(labels[mesh.rank()]), n});
-    try {
-      for (int a = 0; a < mesh.rank(); ++a) group_of(m, mesh, a);
-      out.push_back(mesh);
-    } catch (const std::invalid_argument&) {
+/// The meshes a machine allows: its devices along one axis, along two in every way, and (`axes`) along three. The last axis lies
+/// innermost, so that the order of sizes says which axis is on which level. Sizes that straddle a level are left out.
+inline std::vector<mesh_shape> meshes_of(const machine& m, int axes = 2) {
+  static constexpr const char* labels[] = {"x", "y", "z"};
+  std::vector<mesh_shape> out, open(1);
+  for (int n = 1; n <= std::min(axes, 3); ++n) {
+    std::vector<mesh_shape> longer;
+    for (const mesh_shape& mesh : open) {
+      const int left = m.devices() / mesh.devices();
+      mesh_shape whole = mesh;
+      whole.axes.push({name(labels[n - 1]), left});
+      try {
+        for (int a = 0; a < n; ++a) group_of(m, whole, a);
+        out.push_back(whole);
+      } catch (const std::invalid_argument&) {
+      }
+      for (int size = 2; size * 2 <= left; ++size)
+        if (left % size == 0) {
+          longer.push_back(mesh);
+          longer.back().axes.push({name(labels[n - 1]), size});
+        }
     }
-  };
-  const int n = m.devices();
-  offer({n});
-  for (int first = 2; first * 2 <= n; ++first)
-    if (n % first == 0) offer({first, n / first});
+    open = std::move(longer);
+  }
+  return out;
+}
+
+/// "2x4"
+inline std::string sizes_text(const mesh_shape& mesh) {
+  std::string out;
+  for (int a = 0; a < mesh.rank(); ++a) out.append(a ? "x" : "").append(std::to_string(mesh.size(a)));
+  return out;
+}
+
+/// The plans of one mesh.
+struct mesh_plans {
+  mesh_shape mesh;
+  decision_graph decisions;  ///< that choices of its plans are among
+  comparison plans;
+  double ms() const { return plans.found() != nullptr ? plans.found()->when.ms : std::numeric_limits<double>::infinity(); }
+};
+
+namespace detail {
+
+// What the parts of a plan do on an axis.
+inline held_axis held_of(const decision_graph& d, const std::vector<int>& choices, int from, int to) {
+  held_axis out{to, {}};
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    if (d.nodes[n].kind == decision::strategy_of_part) out.of_part.push_back(d.nodes[n].strategies[static_cast<std::size_t>(choices[n])][from]);
+  return out;
+}
+
+// Three axes have too many strategies for all at once: two are solved while the third does what it did in the best plan so far, each in
+// turn, until nothing is gained. Begins with the best plan of two axes, one of which stands for two of the three.
+inline mesh_plans with_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh, const std::vector<mesh_plans>& of_two, const machine_options& options) {
+  mesh_plans best{mesh, {}, {}};
+  held_axis held;
+  double least = std::numeric_limits<double>::infinity();
+  for (const mesh_plans& two : of_two)
+    for (const int joined : {0, 1}) {
+      if (two.mesh.rank() != 2 || !(two.ms() < least) || two.mesh.size(joined) != mesh.size(joined) * mesh.size(joined + 1)) continue;
+      least = two.ms();
+      held = held_of(two.decisions, two.plans.found()->p.choices, joined == 0 ? 1 : 0, joined == 0 ? 2 : 0);
+    }
+  for (int idle = 0; held.axis >= 0 && idle < mesh.rank();) {
+    mesh_plans now{mesh, decisions(g, blocks, mesh, axis_choice::regathered, held), {}};
+    machine_search search(g, mesh, now.decisions, m, options);
+    now.plans.candidates = search.candidates();
+    now.plans.least = search.least;
+    const bool gained = now.ms() < best.ms() * (1 - 1e-6);
+    idle = gained ? 0 : idle + 1;
+    const int next = (held.axis + 1) % mesh.rank();
+    if (gained || best.decisions.nodes.empty()) best = std::move(now);
+    if (best.plans.found() == nullptr) break;
+    held = held_of(best.decisions, best.plans.found()->p.choices, next, next);
+  }
+  return best;
+}
+
+}  // namespace detail
+
+/// Finds plans on meshes of a machine; the fastest mesh first. On one and two axes what is found is compared with the plans people use and
+/// with Alpa's; a mesh of three axes begins with what was found on those of two before it. `tell` hears of each mesh before it is searched.
+inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options, const std::vector<mesh_shape>& meshes,
+                                             const std::function<void(const mesh_shape&)>& tell = {}) {
+  const block_structure blocks = parallel_blocks(g);
+  std::vector<mesh_plans> out;
+  for (const mesh_shape& mesh : meshes) {
+    if (tell) tell(mesh);
+    if (mesh.rank() > 2) {
+      out.push_back(detail::with_three_axes(g, blocks, m, mesh, out, options));
+      continue;
+    }
+    out.push_back({mesh, decisions(g, blocks, mesh, axis_choice::regathered), {}});
+    out.back().plans = machine_search(g, mesh, out.back().decisions, m, options).compare();
+  }
+  std::stable_sort(out.begin(), out.end(), [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
   return out;
 }
 

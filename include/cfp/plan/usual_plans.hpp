@@ -26,12 +26,19 @@ inline constexpr axis_role tensor_roles[] = {
     {"tensor", "heads hidden kv_heads vocabulary"},
     {"tensor_sequence", "heads>sequence hidden>sequence vocabulary>sequence heads hidden kv_heads vocabulary sequence groups"},
 };
+// Pieces of the sequence: keys and values gathered, or heads split in their place for attention alone.
+inline constexpr axis_role sequence_roles[] = {{"context", "sequence"}, {"ulysses", "sequence>heads sequence"}};
 // Experts split, everything else holds pieces of the batch.
 inline constexpr axis_role expert_roles[] = {{"expert", "experts batch groups"}, {"expert_zero2", "experts batch/scattered groups/scattered batch groups"}};
 
 }  // namespace detail
 
-/// On one axis each kind alone; on several, a kind of data parallelism on all but the last, a kind of tensor or expert parallelism there.
+/// Whether tokens of a model go to experts.
+inline bool has_experts(const graph& g) {
+  return std::any_of(g.values.begin(), g.values.end(), [](const value& v) { return v.dims.find("experts") >= 0; });
+}
+
+/// On one axis each kind alone; on several, a kind of data parallelism on all but the last, a kind of tensor, sequence or expert parallelism there.
 /// All else (what shared tensors do) is solved.
 inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts) {
   std::vector<named_plan> out;
@@ -53,6 +60,7 @@ inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts)
     }
   };
   add_inner(detail::tensor_roles);
+  add_inner(detail::sequence_roles);
   if (experts) add_inner(detail::expert_roles);
   return out;
 }
