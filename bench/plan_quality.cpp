@@ -32,14 +32,14 @@ struct seen_on_mesh {
   json entry;
 
   seen_on_mesh(const mesh_plans& on, double limit) {
-    const comparison& plans = on.plans;
+    const priced_plans& plans = on.plans;
     const evaluated* found = plans.found();
     if (found == nullptr) {
       std::printf("\nmesh %s: nothing fits %.1f GiB, the leanest plan needs about %.1f GiB\n", sizes_text(on.mesh).c_str(), limit / (1 << 30), static_cast<double>(plans.least) / (1 << 30));
       entry = {{"least_bytes", plans.least}, {"plans", json::array()}};
       return;
     }
-    usual_first = found != comparison::fastest(plans.candidates);
+    usual_first = found != priced_plans::fastest(plans.candidates);
     re_ranked = plans.candidates.empty() || found != &plans.candidates.front();
     double seconds = 0;
     for (const evaluated& e : plans.candidates) seconds += e.seconds;
@@ -59,10 +59,10 @@ struct seen_on_mesh {
 };
 
 /// The fastest that fits on any mesh, or nothing.
-std::optional<double> best_of(const std::vector<mesh_plans>& all, std::vector<evaluated> comparison::* which) {
+std::optional<double> best_of(const std::vector<mesh_plans>& all, std::vector<evaluated> priced_plans::* which) {
   std::optional<double> best;
   for (const mesh_plans& on : all)
-    if (const evaluated* e = comparison::fastest(on.plans.*which); e != nullptr && (!best || e->when.ms < *best)) best = e->when.ms;
+    if (const evaluated* e = priced_plans::fastest(on.plans.*which); e != nullptr && (!best || e->when.ms < *best)) best = e->when.ms;
   return best;
 }
 
@@ -84,8 +84,8 @@ int main(int argc, char** argv) {
   bool steps = true, no_overlap = false;
   machine_options options;
   app.add_option("--json", to, "write the figures here");
-  app.add_option("--model", models, "of examples/models")->delimiter(',');
-  app.add_option("--machine", machines, "of examples/machines")->delimiter(',');
+  app.add_option("--model", models, "of examples/models, or files")->delimiter(',');
+  app.add_option("--machine", machines, "of examples/machines, or files")->delimiter(',');
   app.add_option("--batch-per-device", per_device, "sequences a step has for each device")->capture_default_str();
   app.add_option("--seq", sequence, "tokens of a sequence")->capture_default_str();
   app.add_option("--micro-batches", micro_batches, "pieces a step's batch comes in")->check(CLI::Range(1, 100000))->capture_default_str();
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     std::vector<double> over_usual, over_alpa;
     for (const std::string& model : models)
       for (const std::string& name : machines) {
-        const machine m = load_machine(CFP_SOURCE_DIR "/examples/machines/" + name + ".json");
+        const machine m = load_machine(carried_file("machines", "--machine", name));
         const auto shown = [&](const std::string& what) {
           if (isatty(2)) std::fprintf(stderr, "\r\033[K%s", what.c_str());
         };
@@ -136,13 +136,13 @@ int main(int argc, char** argv) {
         if (const evaluated* found = all.front().plans.found(); found == nullptr) {
           std::snprintf(line, sizeof line, "%-15s %-14s nothing fits\n", model.c_str(), name.c_str());
         } else {
-          const std::optional<double> usual = best_of(all, &comparison::usual), alpa = best_of(all, &comparison::alpa);
+          const std::optional<double> usual = best_of(all, &priced_plans::usual), alpa = best_of(all, &priced_plans::alpa);
           if (usual) over_usual.push_back(*usual / found->when.ms);
           if (alpa) over_alpa.push_back(*alpa / found->when.ms);
           std::snprintf(line, sizeof line, "%-15s %-14s %-6s %9.1f ms %7.1f GiB %9s %9s", model.c_str(), name.c_str(), sizes_text(all.front().mesh).c_str(), found->when.ms,
                         static_cast<double>(found->peak) / (1 << 30), ratio_text(usual, found->when.ms).c_str(), ratio_text(alpa, found->when.ms).c_str());
           table += line;
-          if (steps) {
+          if (steps && all.front().mesh.rank() < 3) {  // of three axes one is held
             machine_search search(g, all.front().mesh, all.front().decisions, m, options);
             for (const evaluated& e : search.ladder()) {
               std::snprintf(line, sizeof line, " %8.3f%s", e.when.ms / found->when.ms, e.fits ? " " : "!");

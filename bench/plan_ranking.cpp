@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
         options.known = &table.instructions;
         machine_search search(g, mesh, d, here, options);
         std::vector<evaluated> plans = search.candidates();
-        for (const named_plan& p : usual_plans(mesh, false))
+        for (const named_plan& p : usual_plans(mesh, has_experts(g)))
           if (auto e = search.usual(p)) plans.push_back(std::move(*e));
         if (auto e = search.alpa(false)) plans.push_back(std::move(*e));
         const auto fastest = std::min_element(plans.begin(), plans.end(), [](const evaluated& a, const evaluated& b) { return a.when.ms < b.when.ms; });
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
           machine_search other(g, mesh, d, here, options);
           std::printf("saved by running collectives beside operators, evaluated / measured:");
           for (std::size_t i = 0; i < named; ++i) {
-            const evaluated in_line = other.evaluate("", plans[i].p.choices);
+            const evaluated in_line = other.evaluate("", plans[i].p.choices, plans[i].order);
             const auto now = race({&in_line.p, &plans[i].p}, 3);
             const auto saved = driver::paired_ratio(now[1].ms, now[0].ms);
             std::printf("%s %s %.1f%% / %.1f%%", i ? "," : "", plans[i].p.name.c_str(), 100 * (1 - plans[i].when.ms / in_line.when.ms), 100 * (1 - saved[0]));

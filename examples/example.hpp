@@ -22,6 +22,7 @@ using namespace cfp;
 /// Sizes given on the command line; 0: those of the configuration.
 struct asked {
   long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
+  long least_groups = 2;  ///< of sequences whose tokens are routed together
 
   long padded(long vocabulary_given) const { return vocabulary > 0 ? vocabulary : (vocabulary_given + 127) / 128 * 128; }
 };
@@ -74,7 +75,8 @@ struct options {
   std::uint64_t seed = 1;
 };
 
-inline mesh_shape read_mesh(const std::string& text) {
+/// At most so many devices.
+inline mesh_shape read_mesh(const std::string& text, int most) {
   const auto fail = [&](const std::string& why) { return bad_input("--mesh " + text + ": " + why); };
   mesh_shape mesh;
   std::stringstream in(text);
@@ -90,7 +92,7 @@ inline mesh_shape read_mesh(const std::string& text) {
     mesh.axes.push({name(label), std::stoi(size)});
   }
   if (mesh.rank() == 0) throw fail("no axis");
-  if (mesh.devices() > 64) throw fail(std::to_string(mesh.devices()) + " ranks, at most 64 run as threads");
+  if (mesh.devices() > most) throw fail(std::to_string(mesh.devices()) + " ranks, at most " + std::to_string(most) + " run as threads");
   return mesh;
 }
 
@@ -227,27 +229,43 @@ inline void analyse(const graph& g, const mesh_shape& mesh, const decision_graph
   }
 }
 
-/// Plans for a machine that is described, on all its meshes or the one given; nothing is run. Numbers are stored as T.
-template <class T>
-int plan_for_machine(const options& o, const example_info& info) {
-  const bool carried = o.machine.find_first_of("/.") == std::string::npos;
-  const machine m = load_machine(carried ? std::string(CFP_SOURCE_DIR) + "/examples/machines/" + o.machine + ".json" : o.machine);
+/// What a saved plan is of.
+inline std::string model_id(const options& o, const built& net) {
+  return o.model + " " + net.sizes + (o.micro_batches > 1 ? " micro_batches=" + std::to_string(o.micro_batches) : "") + (o.type == "float32" ? "" : " " + o.type);
+}
+
+/// Whether any part can be split at all.
+inline bool splits(const decision_graph& d) {
+  return std::any_of(d.nodes.begin(), d.nodes.end(), [](const decision& n) { return n.kind == decision::strategy_of_part && n.choices() > 1; });
+}
+
+/// Plans for a machine that is described, on all its meshes or the one given; nothing is run.
+inline int plan_for_machine(const options& o, const example_info& info) {
+  for (const auto& [option, given] : {std::pair("--plan", !o.use_plan.empty()), {"--against", !o.against.empty()}, {"--profile", !o.profile.empty()}, {"--load-state", !o.load_state.empty()},
+                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}, {"--summary", !o.summary.empty()}})
+    if (given) throw bad_input(std::string("--machine simulates and runs nothing: leave out ") + option);
+  const machine m = load_machine(carried_file("machines", "--machine", o.machine));
   const config_file config(o.model);
   const long batch = o.batch > 0 ? o.batch : 4l * m.devices();
   if (batch % o.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(batch) + " cannot be cut into " + std::to_string(o.micro_batches) + " micro-batches of whole sequences");
-  const built net = info.build(config, {o.layers, batch / o.micro_batches, o.sequence, o.vocabulary});
+  const built net = info.build(config, {o.layers, batch / o.micro_batches, o.sequence, o.vocabulary, m.devices()});
   training how;
   how.clip = o.clip;
   how.micro_batches = o.micro_batches;
   const graph g = differentiate(refine(net.forward), how);
   machine_options options;
   options.memory = o.memory;
-  options.real_bytes = sizeof(T);
-  const std::vector<mesh_shape> meshes = o.mesh_given ? std::vector<mesh_shape>{read_mesh(o.mesh)} : meshes_of(m);
+  options.real_bytes = o.type == "float32" ? sizeof(float) : sizeof(bf16);
+  const std::vector<mesh_shape> meshes = o.mesh_given ? std::vector<mesh_shape>{read_mesh(o.mesh, std::numeric_limits<int>::max())} : meshes_of(m);
   progress_line line;
   std::size_t begun = 0;
-  const std::vector<mesh_plans> all = search_meshes(g, m, options, meshes, [&](const mesh_shape& mesh) { line.show("planning for mesh " + sizes_text(mesh), static_cast<double>(begun++) / static_cast<double>(meshes.size())); });
+  std::vector<mesh_plans> all;
+  try {
+    all = search_meshes(g, m, options, meshes, [&](const mesh_shape& mesh) { line.show("planning for mesh " + sizes_text(mesh), static_cast<double>(begun++) / static_cast<double>(meshes.size())); });
+  } catch (const std::invalid_argument& e) {
+    throw bad_input(std::string(e.what()) + "; take another --mesh, or none");
+  }
   line.clear();
   const double gib = 1 << 30;
   std::printf("%s: %s, %s, on %s with %.1f GiB a device; all times are simulated\n\n%-8s %12s %10s   %-36s %s\n", o.model.c_str(), net.sizes.c_str(), o.type.c_str(), m.name.c_str(),
@@ -259,24 +277,27 @@ int plan_for_machine(const options& o, const example_info& info) {
   };
   for (const mesh_plans& on : all) {
     const evaluated* e = on.plans.found();
-    if (e == nullptr) std::printf("%-8s nothing fits, the leanest plan needs about %.1f GiB\n", sizes_text(on.mesh).c_str(), static_cast<double>(on.plans.least) / gib);
+    if (e == nullptr) std::printf("%-8s nothing fits, the leanest plan tried needs %.2f GiB\n", sizes_text(on.mesh).c_str(), static_cast<double>(on.plans.least) / gib);
+    else if (on.plans.usual.empty()) std::printf("%-8s %9.1f ms %10.2f   not compared\n", sizes_text(on.mesh).c_str(), e->when.ms, static_cast<double>(e->peak) / gib);
     else
-      std::printf("%-8s %9.1f ms %10.2f   %-36s %s\n", sizes_text(on.mesh).c_str(), e->when.ms, static_cast<double>(e->peak) / gib, text(comparison::fastest(on.plans.usual)).c_str(),
-                  text(comparison::fastest(on.plans.alpa)).c_str());
+      std::printf("%-8s %9.1f ms %10.2f   %-36s %s\n", sizes_text(on.mesh).c_str(), e->when.ms, static_cast<double>(e->peak) / gib, text(priced_plans::fastest(on.plans.usual)).c_str(),
+                  text(priced_plans::fastest(on.plans.alpa)).c_str());
   }
   const mesh_plans& best = all.front();
-  if (best.plans.found() == nullptr) throw bad_input("no plan fits; take a smaller --batch, --micro-batches, or --type bfloat16");
+  if (best.plans.found() == nullptr)
+    throw bad_input("no plan fits; take more --memory or another --machine, a smaller --batch" + std::string(o.type == "float32" ? ", more --micro-batches, or --type bfloat16" : ", or more --micro-batches"));
+  if (!splits(best.decisions)) throw bad_input("mesh " + sizes_text(best.mesh) + " divides nothing of the model: " + net.sizes + "; take another --mesh");
   const plan& found = best.plans.found()->p;
   std::printf("\nplan for mesh");
   for (int a = 0; a < best.mesh.rank(); ++a) std::printf("%s%s=%d", a ? "," : " ", std::string(best.mesh.axes[a].label.view()).c_str(), best.mesh.size(a));
   std::printf(", the last axis innermost: %.1f ms of operators, %.1f ms more in which they wait for collectives\n", best.plans.found()->when.operators, best.plans.found()->when.exposed);
   print_plan(found, g, best.decisions, machine_search(g, best.mesh, best.decisions, m, options).costs());
-  const std::string model_id = o.model + " " + net.sizes;
-  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, best.mesh, best.decisions, model_id).dump(1));
+  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, best.mesh, best.decisions, model_id(o, net)).dump(1));
   if (!o.save_header.empty()) {
     const block_structure blocks = parallel_blocks(g);
-    const segment_times times(blocks, segments(g, blocks), best.decisions);
-    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), model_id, found, g, best.mesh, times));
+    const segmentation parts = segments(g, blocks);
+    const segment_times times(blocks, parts, best.decisions);
+    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), model_id(o, net), found, g, best.mesh, times));
   }
   return 0;
 }
@@ -285,7 +306,7 @@ int plan_for_machine(const options& o, const example_info& info) {
 template <class T>
 int run(const options& o, const example_info& info) {
   // What can be wrong is checked before anything long begins.
-  const mesh_shape mesh = read_mesh(o.mesh);
+  const mesh_shape mesh = read_mesh(o.mesh, 64);
   const config_file config(o.model);
   if (o.batch % o.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(o.batch) + " cannot be cut into " + std::to_string(o.micro_batches) + " micro-batches of whole sequences");
@@ -330,9 +351,7 @@ int run(const options& o, const example_info& info) {
               blocks.blocks.size(), parts.unique_blocks, parts.segments.size(), parts.unique);
   std::printf("search space: 10^%.0f per operator, 10^%.0f per block; %ld strategies to measure\n", log_operators, log_blocks, strategies);
 
-  bool splits = false;  // a mesh that divides nothing leaves every part one strategy
-  for (const decision& n : d.nodes) splits = splits || (n.kind == decision::strategy_of_part && n.choices() > 1);
-  if (!splits && mesh.devices() > 1)
+  if (!splits(d) && mesh.devices() > 1)
     throw bad_input("--mesh " + o.mesh + " divides nothing of the model: " + net.sizes + "; choose axis sizes that divide one of them");
   for (const std::string& why : d.uneven) std::printf("left out: %s\n", why.c_str());
   const std::vector<named_plan> named = named_plans(g, mesh, furthest);
@@ -357,8 +376,7 @@ int run(const options& o, const example_info& info) {
 
   const host::kernels<T> kernels;
   const host::kernels<float> in_float;
-  const std::string model_id = o.model + " " + net.sizes + (o.micro_batches > 1 ? " micro_batches=" + std::to_string(o.micro_batches) : "") +
-                               (o.type == "float32" ? "" : " " + o.type);
+  const std::string id = model_id(o, net);
   progress_line line;
   std::vector<plan> plans;  // the found one first
   cost_graph costs;
@@ -372,15 +390,15 @@ int run(const options& o, const example_info& info) {
 
   if (!o.use_plan.empty()) {
     double predicted = 0;
-    plans.push_back(realise("found", g, mesh, d, saved_choices("--plan", o.use_plan, model_id, d, &predicted), sizeof(T)));
+    plans.push_back(realise("found", g, mesh, d, saved_choices("--plan", o.use_plan, id, d, &predicted), sizeof(T)));
     plans[0].predicted_ms = predicted;
   } else {
     profile_table table;
-    table.origin = {this_machine(), model_id, o.mesh};
+    table.origin = {this_machine(), id, o.mesh};
     if (!o.profile.empty() && std::filesystem::exists(o.profile))
       if (const std::string why = table.load(o.profile); !why.empty())
         std::fprintf(stderr, "profile %s ignored: %s\n", o.profile.c_str(), why.c_str());
-    const std::vector<int> against = o.against.empty() ? std::vector<int>() : saved_choices("--against", o.against, model_id, d);
+    const std::vector<int> against = o.against.empty() ? std::vector<int>() : saved_choices("--against", o.against, id, d);
     rank_pool pool(driver::sizes(mesh));
     profiler measure_with(g, mesh, d, kernels, pool, table);
     const auto start = now();
@@ -527,10 +545,10 @@ int run(const options& o, const example_info& info) {
   std::printf("memory per rank of the found plan, MiB: weights %.1f, optimizer %.1f, activations kept for backward %.1f, transient (gradients too) %.1f\n",
               static_cast<double>(weights) / 1048576, static_cast<double>(state) / 1048576,
               static_cast<double>(kept.kept - weights - state) / 1048576, static_cast<double>(kept.transient) / 1048576);
-  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, model_id).dump(1));
+  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, id).dump(1));
   if (!o.save_header.empty()) {
     const segment_times times(blocks, parts, d);
-    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), model_id, found, g, mesh, times));
+    profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), id, found, g, mesh, times));
   }
   if (!o.summary.empty()) profile_table::write_file(o.summary, summary.dump(1));
   if (!counts_agree) {
@@ -556,7 +574,7 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
   app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
-  app.add_option("--machine", o.machine, "plan for a machine of examples/machines by name, or for a file of that format: simulate, run nothing. Then 4 sequences of 1024 per device in bfloat16, unless said otherwise, and every mesh unless one is given");
+  app.add_option("--machine", o.machine, "plan for a machine of examples/machines by name, or for a file of that format: simulate, run nothing. Unless said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every mesh of one or two axes");
   app.add_option("--type", o.type, "what numbers are stored as; weights, sums and optimizer state are float32 either way")
       ->check(CLI::IsMember({"float32", "bfloat16"}))->capture_default_str();
   app.add_option("--steps", o.steps, "training steps to verify")->check(CLI::Range(0l, 100000l))->capture_default_str();
@@ -587,13 +605,14 @@ inline int run_example(int argc, char** argv, const example_info& info) {
     return code == 0 ? 0 : 2;
   }
   o.mesh_given = app.get_option("--mesh")->count() > 0;
-  if (!o.machine.empty()) {  // what people train there, unless said otherwise
+  const bool described = app.get_option("--machine")->count() > 0;
+  if (described) {  // what people train there, unless said otherwise
     if (app.get_option("--type")->count() == 0) o.type = "bfloat16";
     if (app.get_option("--batch")->count() == 0) o.batch = 0;
     if (app.get_option("--seq")->count() == 0) o.sequence = 1024;
   }
   try {
-    if (!o.machine.empty()) return o.type == "float32" ? plan_for_machine<float>(o, info) : plan_for_machine<bf16>(o, info);
+    if (described) return plan_for_machine(o, info);
     return o.type == "float32" ? run<float>(o, info) : run<bf16>(o, info);
   } catch (const bad_input& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -11,8 +11,7 @@ int main(int argc, char** argv) {
     if (is_mixtral) example::resize(l, asked, out);
     else example::resize(g, asked, out);
     example::fits(is_mixtral ? "max_position_embeddings" : "n_positions", asked.sequence, is_mixtral ? l.positions : g.positions, file);
-    // Sequences routed together; of a small batch at most half, so that there are groups to split.
-    e.group = std::max(1l, std::min(e.group / asked.sequence, asked.batch / 2)) * asked.sequence;
+    e.group = routed_together(e, asked.batch, asked.sequence, asked.least_groups);
     if (asked.batch * asked.sequence % e.group != 0)
       throw bad_input("--batch " + std::to_string(asked.batch) + " sequences do not make whole groups of " + std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
     out.sizes = example::sizes_text({{"layers", out.layers}, {"width", is_mixtral ? l.width : g.width}, {"heads", is_mixtral ? l.heads : g.heads}, {"experts", e.count},

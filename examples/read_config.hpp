@@ -15,18 +15,31 @@ struct bad_input : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The path of a file of examples/FOLDER that is asked for by name, or the path given. Throws bad_input for one that is no file.
+inline std::string carried_file(const std::string& folder, const std::string& option, const std::string& asked, bool* carried = nullptr) {
+  namespace fs = std::filesystem;
+  const fs::path all = fs::path(CFP_SOURCE_DIR) / "examples" / folder, named = all / (asked + ".json");
+  const bool by_name = asked.find('/') == std::string::npos && fs::is_regular_file(named);
+  if (carried != nullptr) *carried = by_name;
+  if (by_name) return named;
+  if (fs::is_regular_file(asked)) return asked;
+  std::vector<std::string> names;
+  for (const auto& f : fs::directory_iterator(all)) names.push_back(f.path().stem());
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
+  throw bad_input(asked + ": cannot be read; give " + option + " a file or one of " + list);
+}
+
 /// A configuration file. What is wrong with it is thrown as bad_input naming file, key and value.
 class config_file {
  public:
-  std::string path;
   bool carried = false;  ///< one of examples/models, asked for by name
+  std::string path;
 
   /// The name of a model in examples/models, or a path.
-  explicit config_file(const std::string& model) : path(model) {
-    const std::string named = std::string(CFP_SOURCE_DIR) + "/examples/models/" + model + ".json";
-    if (model.find('/') == std::string::npos && std::filesystem::exists(named)) path = named, carried = true;
+  explicit config_file(const std::string& model) : path(carried_file("models", "--model", model, &carried)) {
     std::ifstream file(path);
-    if (!file) throw bad_input(path + ": cannot be read; give --model a configuration file or one of " + names());
     try {
       json_ = nlohmann::json::parse(file);
     } catch (const nlohmann::json::exception& e) {
@@ -82,15 +95,6 @@ class config_file {
   }
 
  private:
-  static std::string names() {
-    std::vector<std::string> all;
-    for (const auto& f : std::filesystem::directory_iterator(std::string(CFP_SOURCE_DIR) + "/examples/models")) all.push_back(f.path().stem());
-    std::sort(all.begin(), all.end());
-    std::string out;
-    for (const std::string& n : all) out += (out.empty() ? "" : ", ") + n;
-    return out;
-  }
-
   nlohmann::json json_;
 };
 
@@ -170,6 +174,11 @@ inline t5_config read_t5(const config_file& f) {
   return c;
 }
 
+/// Tokens routed together: whole sequences, so few that there are groups to split.
+inline long routed_together(const experts_config& e, long batch, long sequence, long least_groups) {
+  return std::max(1l, std::min(e.group / sequence, batch / least_groups)) * sequence;
+}
+
 /// Sizes given to a model of a configuration.
 struct model_sizes {
   long batch = 8, sequence = 1024, layers = 0;  ///< layers 0: those of the configuration
@@ -189,6 +198,6 @@ inline cfp::graph read_model(const config_file& file, const model_sizes& sizes) 
   if (type == "llama") return llama(sized(read_llama(file)));
   if (type == "t5") return t5(sized(read_t5(file)));
   experts_config e = read_experts(file);
-  if (e.group > 0) e.group = std::max(1l, std::min(e.group / sizes.sequence, sizes.batch / sizes.least_groups)) * sizes.sequence;
+  e.group = routed_together(e, sizes.batch, sizes.sequence, sizes.least_groups);
   return type == "gshard" ? gshard(sized(read_gpt(file)), e) : mixtral(sized(read_llama(file)), e);
 }

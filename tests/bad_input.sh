@@ -46,6 +46,11 @@ expect "--batch 4 cannot be cut into 3 micro-batches" --model "$tiny" "${small[@
 with attn_pdrop 1; expect "key 'attn_pdrop' must be a number from 0 up to but not including 1, is 1" --model "$dir/model.json" "${small[@]}"
 expect "--against $dir/no: cannot be read" --model "$tiny" --against "$dir/no" "${small[@]}"
 expect "leave one out" --model "$tiny" --plan "$dir/no" --explain "${small[@]}"
+expect "nowhere: cannot be read; give --machine a file or one of" --model "$tiny" --seq 16 --machine nowhere
+echo '{"name": "a machine"}' > "$dir/machine.json"; expect "$dir/machine.json: the file must have" --model "$tiny" --seq 16 --machine "$dir/machine.json"
+expect "a mesh of 16 devices does not fit on '8x A100 80GB NVLink', which has 8" --model "$tiny" --seq 16 --machine a100-8 --mesh data=16
+expect "runs nothing: leave out --explain" --model "$tiny" --seq 16 --machine a100-8 --explain
+expect "no plan fits" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
 # Uneven splits are left out by name; the rest is planned.
 "$gpt" --model "$tiny" --batch 5 --seq 16 --steps 2 --compare 0 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||

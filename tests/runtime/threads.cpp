@@ -394,20 +394,49 @@ TEST_CASE("calls and bytes are counted as a ring sends them") {
 TEST_CASE("a link makes collectives of its axis take as long as it would, and changes nothing else") {
   const watchdog guard(60s);
   cfp::rank_pool pool(std::vector<int>{2, 2});
-  check_pool_works(pool);
+  struct seen {
+    std::vector<std::vector<float>> results;
+    std::vector<double> seconds;
+    cfp::traffic sent;
+  };
+  const auto run = [&] {
+    std::vector<seen> out(4);
+    pool.run([&](rank_context& c) {
+      seen& mine = out[static_cast<std::size_t>(c.rank)];
+      const auto time = [&](const auto& f) {
+        std::vector<float> from(2000, static_cast<float>(c.rank + 1)), to(4000);
+        const auto begin = std::chrono::steady_clock::now();
+        f(from.data(), to.data());
+        mine.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        mine.results.push_back(from);
+        mine.results.push_back(to);
+      };
+      const auto& axis = c.axes[0];
+      time([&](float* from, float*) { axis.all_reduce(from, 2000, reduction::sum); });
+      time([&](float* from, float* to) { axis.all_gather(from, to, 2000); });
+      time([&](float* from, float* to) { axis.reduce_scatter(from, to, 1000, reduction::sum); });
+      time([&](float* from, float* to) { axis.all_to_all(from, to, 1000); });
+      time([&](float* from, float*) { axis.broadcast(from, 2000, 1); });
+      mine.sent = axis.counted();
+    });
+    return out;
+  };
+  const std::vector<seen> without = run();
   pool.set_link(0, {0.004, 1e6});
-  check_all_reduce<float>(pool, 1000, reduction::sum);
-  pool.run([](rank_context& c) {
-    std::vector<float> data(1000, 1.0f);
-    const auto begin = std::chrono::steady_clock::now();
-    c.axes[0].all_reduce(data.data(), data.size(), reduction::sum);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    CHECK(took.count() >= 0.004 + 4000 / 1e6);
-    CHECK(data == std::vector<float>(1000, 2.0f));
-    CHECK(c.axes[0].counted().bytes[static_cast<std::size_t>(cfp::collective_kind::all_reduce)] == 4000);
-  });
+  const std::vector<seen> with = run();
+  constexpr cfp::collective_kind kinds[] = {cfp::collective_kind::all_reduce, cfp::collective_kind::all_gather, cfp::collective_kind::reduce_scatter, cfp::collective_kind::all_to_all,
+                                            cfp::collective_kind::broadcast};
+  for (std::size_t r = 0; r < 4; ++r) {
+    CHECK(with[r].results == without[r].results);
+    CHECK(with[r].sent.bytes == without[r].sent.bytes);
+    for (std::size_t i = 0; i < 5; ++i)
+      CHECK(with[r].seconds[i] >= 0.004 + static_cast<double>(with[r].sent.bytes[static_cast<std::size_t>(kinds[i])]) / 1e6);
+  }
   pool.set_link(0, {});
-  check_pool_works(pool);
+  CHECK(run()[0].results == without[0].results);
+  CHECK_THROWS_WITH(pool.set_link(2, {}), "a mesh of 2 axes has no axis 2");
+  CHECK_THROWS_AS(pool.set_link(0, {-1, 1e6}), std::invalid_argument);
+  CHECK_THROWS_AS(pool.set_link(0, {0, 0}), std::invalid_argument);
 }
 
 TEST_CASE("a rank that throws stops those who wait in any group, and those who come later") {

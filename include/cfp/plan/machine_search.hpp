@@ -15,16 +15,17 @@ namespace cfp::inline v0_1 {
 struct evaluated {
   plan p;                  ///< its program is lowered, ordered and its memory planned
   timeline when;           ///< milliseconds of a step
+  schedule order;          ///< of its program
   long peak = 0;           ///< bytes of a device
   bool fits = true;        ///< within the limit
   double seconds = 0;      ///< that finding it took
 };
 
 /// The plans of one mesh, priced alike.
-struct comparison {
+struct priced_plans {
   std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
   std::vector<evaluated> usual, alpa;
-  long least = 0;                     ///< bytes of the leanest plan that was tried, if none was found to fit
+  long least = 0;                     ///< bytes of the leanest plan that was evaluated
 
   /// The fastest that fits of some, or nullptr.
   static const evaluated* fastest(const std::vector<evaluated>& plans) {
@@ -80,6 +81,7 @@ class machine_search {
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
     order.overlap = options_.overlap;
     evaluated out;
+    out.order = order;
     out.p = realise(label, g_, mesh_, d_, choices, options_.real_bytes, order);
     std::vector<double> ms;
     for (const instruction& i : out.p.code.code) ms.push_back(times_(i, out.p.code, g_));
@@ -88,6 +90,7 @@ class machine_search {
     out.p.additive_ms = cfp::evaluate(costs(), choices).time;
     out.peak = predicted_peak(out.p.code);
     out.fits = out.peak <= options_.memory;
+    if (least == 0 || out.peak < least) least = out.peak;
     return out;
   }
 
@@ -133,7 +136,7 @@ class machine_search {
   }
 
   /// The best plans within the limit by their sums of parts, one per share of weights' communication that is counted: different ones,
-  /// not yet in order. Empty if nothing was found to fit; `least` then holds the bytes of the leanest plan that was tried.
+  /// not yet in order. Empty if nothing was found to fit.
   std::vector<evaluated> candidates() {
     std::vector<evaluated> out;
     const auto all = clock::now();
@@ -151,8 +154,8 @@ class machine_search {
   }
 
   /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that does not fit.
-  comparison compare() {
-    comparison out;
+  priced_plans compare() {
+    priced_plans out;
     for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
       if (auto e = usual(p)) out.usual.push_back(std::move(*e));
     for (const bool limited : {false, true})
@@ -163,7 +166,7 @@ class machine_search {
     return out;
   }
 
-  long least = 0;
+  long least = 0;  ///< bytes of the leanest plan that was evaluated
 
  private:
   using clock = std::chrono::steady_clock;
@@ -184,7 +187,6 @@ class machine_search {
       const solution s = solve(sums, brief());
       if (!s.feasible) break;
       evaluated e = evaluate("found", s.choices);
-      if (least == 0 || e.peak < least) least = e.peak;
       if (e.fits) return e;
       if (since(begin) > options_.search_seconds) break;
       const std::int64_t at_most = sums.memory_limit ? std::min(s.memory, *sums.memory_limit) : s.memory;

@@ -43,7 +43,7 @@ inline std::string sizes_text(const mesh_shape& mesh) {
 struct mesh_plans {
   mesh_shape mesh;
   decision_graph decisions;  ///< that choices of its plans are among
-  comparison plans;
+  priced_plans plans;
   double ms() const { return plans.found() != nullptr ? plans.found()->when.ms : std::numeric_limits<double>::infinity(); }
 };
 
@@ -57,19 +57,39 @@ inline held_axis held_of(const decision_graph& d, const std::vector<int>& choice
   return out;
 }
 
+// A mesh whose axes a and a + 1 are one.
+inline mesh_shape joined(const mesh_shape& mesh, int a) {
+  mesh_shape out;
+  for (int i = 0; i < mesh.rank(); ++i) {
+    if (i == a + 1) out.axes[i - 1].size *= mesh.size(i);
+    else out.axes.push(mesh.axes[i]);
+  }
+  return out;
+}
+
+inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh, const machine_options& options) {
+  mesh_plans out{mesh, decisions(g, blocks, mesh, axis_choice::regathered), {}};
+  out.plans = machine_search(g, mesh, out.decisions, m, options).compare();
+  return out;
+}
+
 // Three axes have too many strategies for all at once: two are solved while the third does what it did in the best plan so far, each in
 // turn, until nothing is gained. Begins with the best plan of two axes, one of which stands for two of the three.
-inline mesh_plans with_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh, const std::vector<mesh_plans>& of_two, const machine_options& options) {
+inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh, const std::vector<mesh_plans>& known, const machine_options& options) {
   mesh_plans best{mesh, {}, {}};
   held_axis held;
   double least = std::numeric_limits<double>::infinity();
-  for (const mesh_plans& two : of_two)
-    for (const int joined : {0, 1}) {
-      if (two.mesh.rank() != 2 || !(two.ms() < least) || two.mesh.size(joined) != mesh.size(joined) * mesh.size(joined + 1)) continue;
-      least = two.ms();
-      held = held_of(two.decisions, two.plans.found()->p.choices, joined == 0 ? 1 : 0, joined == 0 ? 2 : 0);
-    }
-  for (int idle = 0; held.axis >= 0 && idle < mesh.rank();) {
+  for (const int a : {0, 1}) {
+    const auto same = [&](const mesh_plans& on) { return sizes_text(on.mesh) == sizes_text(joined(mesh, a)); };
+    const auto at = std::find_if(known.begin(), known.end(), same);
+    std::optional<mesh_plans> made;
+    const mesh_plans& two = at != known.end() ? *at : made.emplace(of_mesh(g, blocks, m, joined(mesh, a), options));
+    best.plans.least = two.plans.least;
+    if (!(two.ms() < least)) continue;
+    least = two.ms();
+    held = held_of(two.decisions, two.plans.found()->p.choices, 1 - a, 2 - 2 * a);
+  }
+  for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1;) {
     mesh_plans now{mesh, decisions(g, blocks, mesh, axis_choice::regathered, held), {}};
     machine_search search(g, mesh, now.decisions, m, options);
     now.plans.candidates = search.candidates();
@@ -86,20 +106,18 @@ inline mesh_plans with_three_axes(const graph& g, const block_structure& blocks,
 
 }  // namespace detail
 
-/// Finds plans on meshes of a machine; the fastest mesh first. On one and two axes what is found is compared with the plans people use and
-/// with Alpa's; a mesh of three axes begins with what was found on those of two before it. `tell` hears of each mesh before it is searched.
+/// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found is compared with
+/// the plans people use and with Alpa's. `tell` hears of each mesh before it is searched. Throws std::invalid_argument for a mesh that does
+/// not fit on the machine.
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options, const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
   const block_structure blocks = parallel_blocks(g);
   std::vector<mesh_plans> out;
   for (const mesh_shape& mesh : meshes) {
+    if (mesh.rank() > 3) throw std::invalid_argument("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
+    described_times(m, mesh);
     if (tell) tell(mesh);
-    if (mesh.rank() > 2) {
-      out.push_back(detail::with_three_axes(g, blocks, m, mesh, out, options));
-      continue;
-    }
-    out.push_back({mesh, decisions(g, blocks, mesh, axis_choice::regathered), {}});
-    out.back().plans = machine_search(g, mesh, out.back().decisions, m, options).compare();
+    out.push_back(mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, out, options) : detail::of_mesh(g, blocks, m, mesh, options));
   }
   std::stable_sort(out.begin(), out.end(), [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
   return out;

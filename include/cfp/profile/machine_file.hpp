@@ -4,6 +4,7 @@
 #include <cfp/profile/collective_time.hpp>
 #include <cfp/solve/json_reader.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -198,7 +199,7 @@ inline machine read_machine(std::string_view text, std::string where = "machine"
 /// The machine of a file.
 inline machine load_machine(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw invalid_machine(path + ": cannot be read");
+  if (!file || !std::filesystem::is_regular_file(path)) throw invalid_machine(path + ": cannot be read");
   return read_machine(std::string(std::istreambuf_iterator<char>(file), {}), path);
 }
 

@@ -85,8 +85,13 @@ class rank_pool {
   /// How long a rank waits for others in a collective before it fails: 10 minutes unless set. Between jobs.
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }
 
-  /// From now on collectives on a mesh axis take as long as this link would take. Between jobs.
-  void set_link(int axis, const rank_link& l) { world_.set_link(axis, l); }
+  /// From now on collectives on a mesh axis take at least as long as over this link. Throws std::logic_error if a job is running, else as
+  /// `thread_world::set_link`.
+  void set_link(int axis, const rank_link& l) {
+    const std::lock_guard lock(mutex_);
+    if (busy_) throw std::logic_error("a link is set between jobs");
+    world_.set_link(axis, l);
+  }
 
   /// Calls f(rank_context&) on every rank at the same time, and returns when all have ended. Throws
   /// rank_failure if any has failed; the pool can then run the next job. Throws std::logic_error if a job is

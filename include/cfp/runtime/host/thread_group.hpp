@@ -27,6 +27,7 @@ struct traffic {
 };
 
 /// What joins the ranks of a group, where it is to be slower than the memory they share: another network, tried out on one machine.
+/// A collective takes at least as long as over it.
 struct rank_link {
   double latency = 0;  ///< seconds of a collective
   double bandwidth = std::numeric_limits<double>::infinity();  ///< bytes per second a rank sends, by a ring algorithm

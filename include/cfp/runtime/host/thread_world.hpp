@@ -72,8 +72,12 @@ class thread_world {
   /// How long a rank waits for the others before it fails. Not while ranks run.
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
 
-  /// From now on collectives on an axis take as long as its link would take. Not while ranks run.
+  /// From now on collectives on an axis take at least as long as over this link. Not while ranks run. Throws std::invalid_argument for an
+  /// axis there is not, a latency that is negative, or a bandwidth that is not positive.
   void set_link(int axis, const rank_link& l) {
+    if (axis < whole || axis >= static_cast<int>(mesh_.size())) throw std::invalid_argument("a mesh of " + std::to_string(mesh_.size()) + " axes has no axis " + std::to_string(axis));
+    if (!(l.latency >= 0 && l.latency < 3600)) throw std::invalid_argument("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) + " s");
+    if (!(l.bandwidth >= 1)) throw std::invalid_argument("the bandwidth of a link is at least 1 byte per second, got: " + std::to_string(l.bandwidth));
     for (int r = 0; r < size_; ++r) group(r, axis).joined_by = l;
   }
 

@@ -219,7 +219,15 @@ class thread_communicator {
     const auto k = static_cast<std::size_t>(kind);
     ++slot().counted.calls[k];
     slot().counted.bytes[k] += sent;
-    if (const double least = group_->joined_by.seconds(sent); least > 0) std::this_thread::sleep_until(begin + std::chrono::duration<double>(least));
+    if (members() > 1) pass_time(begin, group_->joined_by.seconds(sent));
+  }
+
+  // Sleeps, but for the end, which a sleep would miss.
+  static void pass_time(std::chrono::steady_clock::time_point begin, double seconds) {
+    if (!(seconds > 0)) return;
+    const auto end = begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
+    std::this_thread::sleep_until(end - std::chrono::microseconds(100));
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
   }
 
   thread_world* world_;
