@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   app.add_option("--machine", machines, "of examples/machines, or files")->delimiter(',');
   app.add_option("--batch-per-device", per_device, "sequences a step has for each device")->capture_default_str();
   app.add_option("--seq", sequence, "tokens of a sequence")->capture_default_str();
-  app.add_option("--micro-batches", micro_batches, "pieces a step's batch comes in")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--micro-batches", micro_batches, "pieces a step's batch comes in; twice as many, down to a sequence per device, where nothing fits")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--axes", axes, "most axes of a mesh; three are solved two at a time")->check(CLI::Range(1, 3))->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
   app.add_option("--seconds", options.solve_seconds, "most one solution may take")->capture_default_str();
@@ -112,38 +112,44 @@ int main(int argc, char** argv) {
         sizes.sequence = sequence;
         if (sizes.batch % micro_batches != 0) throw bad_input("a batch of " + std::to_string(sizes.batch) + " cannot be cut into " + std::to_string(micro_batches) + " micro-batches of whole sequences");
         sizes.least_groups = m.devices();
-        training how;
-        how.clip = 1;
-        how.micro_batches = micro_batches;
-        model_sizes piece = sizes;
-        piece.batch /= micro_batches;
-        const graph g = differentiate(refine(read_model(config_file(model), piece)), how);
-        const std::vector<mesh_plans> all = search_meshes(g, m, options, meshes_of(m, axes), [&](const mesh_shape& mesh) { shown(model + " on " + name + ", mesh " + sizes_text(mesh)); });
+        std::optional<graph> g;
+        std::vector<mesh_plans> all;
+        int pieces = micro_batches;
+        for (;; pieces *= 2) {  // as many as it takes for something to fit
+          training how;
+          how.clip = 1;
+          how.micro_batches = pieces;
+          model_sizes piece = sizes;
+          piece.batch /= pieces;
+          g = differentiate(refine(read_model(config_file(model), piece)), how);
+          all = search_meshes(*g, m, options, meshes_of(m, axes), [&](const mesh_shape& mesh) { shown(model + " on " + name + ", mesh " + sizes_text(mesh)); });
+          if (all.front().plans.found() != nullptr || per_device % (2 * pieces) != 0) break;
+        }
         shown("");
         const double limit = static_cast<double>(options.memory > 0 ? options.memory : m.device.memory);
-        std::printf("\n%s on %s: batch %ld of %ld, %d micro-batches, limit %.1f GiB\n", model.c_str(), m.name.c_str(), sizes.batch, sizes.sequence, micro_batches, limit / (1 << 30));
+        std::printf("\n%s on %s: batch %ld of %ld, %d micro-batches, limit %.1f GiB\n", model.c_str(), m.name.c_str(), sizes.batch, sizes.sequence, pieces, limit / (1 << 30));
         for (const mesh_plans& on : all) {
           const seen_on_mesh seen(on, limit);
           ++cases;
           nothing_fits += on.plans.found() == nullptr;
           re_ranked += seen.re_ranked;
           usual_first += seen.usual_first;
-          json entry{{"model", model}, {"machine", name}, {"mesh", sizes_text(on.mesh)}, {"memory_limit", limit}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"micro_batches", micro_batches}};
+          json entry{{"model", model}, {"machine", name}, {"mesh", sizes_text(on.mesh)}, {"memory_limit", limit}, {"batch", sizes.batch}, {"sequence", sizes.sequence}, {"micro_batches", pieces}};
           entry.update(seen.entry);
           out["cases"].push_back(entry);
         }
         char line[200];
         if (const evaluated* found = all.front().plans.found(); found == nullptr) {
-          std::snprintf(line, sizeof line, "%-15s %-14s nothing fits\n", model.c_str(), name.c_str());
+          std::snprintf(line, sizeof line, "%-15s %-14s %2d nothing fits\n", model.c_str(), name.c_str(), pieces);
         } else {
           const std::optional<double> usual = best_of(all, &priced_plans::usual), alpa = best_of(all, &priced_plans::alpa);
           if (usual) over_usual.push_back(*usual / found->when.ms);
           if (alpa) over_alpa.push_back(*alpa / found->when.ms);
-          std::snprintf(line, sizeof line, "%-15s %-14s %-6s %9.1f ms %7.1f GiB %9s %9s", model.c_str(), name.c_str(), sizes_text(all.front().mesh).c_str(), found->when.ms,
+          std::snprintf(line, sizeof line, "%-15s %-14s %2d %-6s %9.1f ms %7.1f GiB %9s %9s", model.c_str(), name.c_str(), pieces, sizes_text(all.front().mesh).c_str(), found->when.ms,
                         static_cast<double>(found->peak) / (1 << 30), ratio_text(usual, found->when.ms).c_str(), ratio_text(alpa, found->when.ms).c_str());
           table += line;
           if (steps && all.front().mesh.rank() < 3) {  // of three axes one is held
-            machine_search search(g, all.front().mesh, all.front().decisions, m, options);
+            machine_search search(*g, all.front().mesh, all.front().decisions, m, options);
             for (const evaluated& e : search.ladder()) {
               std::snprintf(line, sizeof line, " %8.3f%s", e.when.ms / found->when.ms, e.fits ? " " : "!");
               table += line;
@@ -156,9 +162,9 @@ int main(int argc, char** argv) {
         std::fflush(stdout);
         if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
       }
-    std::printf("\nThe fastest mesh of each; time of the best usual plan, and of Alpa's, on any mesh that fits, over the found plan's. Then, on that mesh, Alpa's\n"
+    std::printf("\nThe fastest mesh of each, with as many micro-batches (mb) as it takes; time of the best usual plan, and of Alpa's, on any mesh that fits, over the found plan's. Then, on that mesh, Alpa's\n"
                 "strategies by what is counted, one thing after the other: bytes, latency, bandwidth of small messages, operators (! does not fit).\n"
-                "%-15s %-14s %-6s %12s %11s %9s %9s %8s  %8s  %8s  %8s\n%s", "model", "machine", "mesh", "step", "peak", "usual", "Alpa's", "bytes", "latency", "small", "operators", table.c_str());
+                "%-15s %-14s mb %-6s %12s %11s %9s %9s %8s  %8s  %8s  %8s\n%s", "model", "machine", "mesh", "step", "peak", "usual", "Alpa's", "bytes", "latency", "small", "operators", table.c_str());
     const auto most = [](const std::vector<double>& x) { return x.empty() ? 0 : *std::max_element(x.begin(), x.end()); };
     std::printf("%d meshes, on %d nothing fits; simulated speed-up over the best usual plan median %.3f, at most %.3f; over Alpa's median %.3f, at most %.3f\n", cases, nothing_fits,
                 median(over_usual), most(over_usual), median(over_alpa), most(over_alpa));

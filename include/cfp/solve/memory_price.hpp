@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "budget.hpp"
 #include "elimination.hpp"
@@ -33,10 +34,11 @@ struct price_question {
 
 /// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the
 /// capacity (where both would be equally good), until no better plan turns up; without split tables this ends
-/// at the best price. All plans within the capacity are offered to `best`. Leaves `e` run at the price
-/// returned.
+/// at the best price. All plans within the capacity are offered to `best`; all plans seen are added to
+/// `seen`, if given. Leaves `e` run at the price returned.
 inline priced_bound find_memory_price(const problem& p, elimination& e, const price_question& question,
-                                      plan_indices least, incumbent& best, work_meter& meter) {
+                                      plan_indices least, incumbent& best, work_meter& meter,
+                                      std::vector<plan_indices>* seen = nullptr) {
   struct point {
     double time;
     double memory;
@@ -46,6 +48,7 @@ inline priced_bound find_memory_price(const problem& p, elimination& e, const pr
   double last_price = -1;
   double fastest = infinite_time;
   const auto point_of = [&](plan_indices plan) {
+    if (seen) seen->push_back(plan);
     const plan_sums cost = sums(p, plan);
     const point where{cost.time, static_cast<double>(cost.memory - p.base_memory)};
     if (where.memory <= room) best.offer(p, plan);
