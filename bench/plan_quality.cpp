@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   int micro_batches = 1, axes = 2;
   bool steps = true, no_overlap = false;
   machine_options options;
+  options.search_seconds = 20;
   app.add_option("--json", to, "write the figures here");
   app.add_option("--model", models, "of examples/models, or files")->delimiter(',');
   app.add_option("--machine", machines, "of examples/machines, or files")->delimiter(',');
@@ -92,6 +93,7 @@ int main(int argc, char** argv) {
   app.add_option("--axes", axes, "most axes of a mesh; three are solved two at a time")->check(CLI::Range(1, 3))->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
   app.add_option("--seconds", options.solve_seconds, "most one solution may take")->capture_default_str();
+  app.add_option("--search-seconds", options.search_seconds, "after which a mesh gets no further candidate")->capture_default_str();
   app.add_flag("--no-overlap", no_overlap, "collectives do not run beside operators");
   app.add_flag("!--no-ladder", steps, "do not say where the gain over Alpa's plan comes from");
   try {

@@ -144,7 +144,7 @@ class machine_search {
       const auto begin = clock::now();
       if (std::chrono::duration<double>(begin - all).count() > options_.search_seconds) break;
       std::optional<evaluated> best = within_limit(costs(counted), all);
-      if (!best) continue;
+      if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
       for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
