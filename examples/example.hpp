@@ -242,7 +242,7 @@ inline bool splits(const decision_graph& d) {
 /// Plans for a machine that is described, on all its meshes or the one given; nothing is run.
 inline int plan_for_machine(const options& o, const example_info& info) {
   for (const auto& [option, given] : {std::pair("--plan", !o.use_plan.empty()), {"--against", !o.against.empty()}, {"--profile", !o.profile.empty()}, {"--load-state", !o.load_state.empty()},
-                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}, {"--summary", !o.summary.empty()}})
+                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}})
     if (given) throw bad_input(std::string("--machine simulates and runs nothing: leave out ") + option);
   const machine m = load_machine(carried_file("machines", "--machine", o.machine));
   const config_file config(o.model);
@@ -275,8 +275,13 @@ inline int plan_for_machine(const options& o, const example_info& info) {
     if (e != nullptr) std::snprintf(out, sizeof out, "%.1f ms  %s", e->when.ms, e->p.name.c_str());
     return std::string(out);
   };
+  nlohmann::ordered_json summary{{"model", o.model}, {"machine", m.name}, {"type", o.type}, {"batch", batch}, {"sequence", o.sequence}, {"meshes", nlohmann::ordered_json::array()}};
   for (const mesh_plans& on : all) {
     const evaluated* e = on.plans.found();
+    summary["meshes"].push_back({{"mesh", sizes_text(on.mesh)}, {"plans", nlohmann::ordered_json::array()}});
+    for (const std::vector<evaluated>* some : {&on.plans.candidates, &on.plans.usual, &on.plans.alpa})
+      for (const evaluated& x : *some)
+        summary["meshes"].back()["plans"].push_back({{"name", x.p.name}, {"step_ms", x.when.ms}, {"peak_bytes", x.peak}, {"fits", x.fits}});
     if (e == nullptr) std::printf("%-8s nothing fits, the leanest plan tried needs %.2f GiB\n", sizes_text(on.mesh).c_str(), static_cast<double>(on.plans.least) / gib);
     else if (on.plans.usual.empty()) std::printf("%-8s %9.1f ms %10.2f   not compared\n", sizes_text(on.mesh).c_str(), e->when.ms, static_cast<double>(e->peak) / gib);
     else
@@ -292,6 +297,7 @@ inline int plan_for_machine(const options& o, const example_info& info) {
   for (int a = 0; a < best.mesh.rank(); ++a) std::printf("%s%s=%d", a ? "," : " ", std::string(best.mesh.axes[a].label.view()).c_str(), best.mesh.size(a));
   std::printf(", the last axis innermost: %.1f ms of operators, %.1f ms more in which they wait for collectives\n", best.plans.found()->when.operators, best.plans.found()->when.exposed);
   print_plan(found, g, best.decisions, machine_search(g, best.mesh, best.decisions, m, options).costs());
+  if (!o.summary.empty()) profile_table::write_file(o.summary, summary.dump(1));
   if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, best.mesh, best.decisions, model_id(o, net)).dump(1));
   if (!o.save_header.empty()) {
     const block_structure blocks = parallel_blocks(g);
