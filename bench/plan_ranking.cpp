@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <numeric>
 #include <set>
 
 #include <unistd.h>
@@ -44,6 +45,61 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
+/// What running beside costs on ranks of this machine, measured: how much longer products take while a collective is under way, and
+/// the seconds until a stream goes on that waited for the other (mean: they are paid every time).
+struct beside_costs {
+  double contention = 1, hand_over = 0;
+};
+beside_costs measure_beside(rank_pool& pool) {
+  constexpr int n = 256, repeats = 40, handed = 60;
+  constexpr std::size_t sent = 1 << 18;
+  std::vector<beside_costs> of(static_cast<std::size_t>(pool.size()));
+  pool.run([&](rank_context& rank) {
+    using clock = std::chrono::steady_clock;
+    const auto seconds = [](clock::duration d) { return std::chrono::duration<double>(d).count(); };
+    std::vector<float> a(n * n, 1), b(n * n, 1), c(n * n), gradient(sent, 1);
+    const auto product = [&] { cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n); };
+    std::atomic<bool> enough{false};
+    host::side_stream stream(1, [&](int what) {
+      if (what == 0) return;
+      for (std::int32_t all = 0; all == 0;) {  // until no rank's operators are left
+        rank.axes[0].all_reduce(gradient.data(), sent, reduction::max);
+        all = enough;
+        rank.axes[0].all_reduce(&all, 1, reduction::min);
+      }
+    });
+    std::vector<double> alone, beside;
+    const auto work = [&](std::vector<double>& ms) {
+      for (int r = 0; r < repeats; ++r) {
+        const auto before = clock::now();
+        product();
+        ms.push_back(seconds(clock::now() - before));
+      }
+    };
+    rank.world.barrier();
+    work(alone);
+    rank.world.barrier();
+    stream.issue(1);
+    work(beside);
+    enough = true;
+    stream.wait_all();
+    double late = 0;
+    for (int h = 0; h < handed; ++h) {
+      product();
+      const auto before = clock::now();
+      stream.issue(0);
+      stream.wait_all();
+      late += seconds(clock::now() - before) / (2 * handed);  // there and back
+    }
+    of[static_cast<std::size_t>(rank.rank)] = {std::accumulate(beside.begin(), beside.end(), 0.0) / std::accumulate(alone.begin(), alone.end(), 0.0), late};
+    rank.world.barrier();
+  });
+  beside_costs mean{0, 0};
+  for (const beside_costs& o : of) mean.contention += o.contention / pool.size(), mean.hand_over += o.hand_over / pool.size();
+  mean.contention = std::clamp(mean.contention, 1.0, 2.0);
+  return mean;
+}
+
 std::string text_of(double x) {
   char out[32];
   std::snprintf(out, sizeof out, "%.3g", x);
@@ -56,7 +112,7 @@ int main(int argc, char** argv) {
   CLI::App app("The evaluator's ranking of plans against their measured one, on CPU ranks", "plan_ranking");
   std::string to, model = "gpt2";
   model_sizes sizes{4, 32, 1};
-  int rivals = 12, steps = 20;
+  int rivals = 12, steps = 20, rounds = 5;
   rank_link slow{2e-5, 1e9};
   app.add_option("--json", to, "write the figures here");
   app.add_option("--model", model, "of examples/models")->capture_default_str();
@@ -65,6 +121,7 @@ int main(int argc, char** argv) {
   app.add_option("--seq", sizes.sequence)->capture_default_str();
   app.add_option("--rivals", rivals, "best plans that differ from the found one in one decision")->capture_default_str();
   app.add_option("--steps", steps, "of each plan, in turn")->capture_default_str();
+  app.add_option("--rounds", rounds, "in which instructions are measured")->capture_default_str()->check(CLI::Range(1, 1000));
   app.add_option("--bandwidth", slow.bandwidth, "bytes per second a rank sends over the link (0: ranks share memory only)")->capture_default_str();
   app.add_option("--latency", slow.latency, "seconds of a collective over it")->capture_default_str();
   try {
@@ -80,23 +137,32 @@ int main(int argc, char** argv) {
     std::vector<std::vector<rank_link>> networks{{}};
     if (slow.bandwidth > 0) networks.push_back({slow});
     for (const std::vector<rank_link>& links : networks) {
-      // Measured twice, the lesser figure counts: what disturbs the machine for a while does not hit the same thing both times.
+      // Everything is measured in several rounds, the median counts: a machine that is now quicker, now slower shall not be quick for one
+      // instruction only.
       profile_table table;
-      for (const int round : {1, 2}) {
+      std::map<std::string, std::vector<double>> measured_ms;
+      beside_costs costs;
+      for (int round = 1; round <= rounds; ++round) {
         profile_table now;
         rank_pool pool(driver::sizes(mesh));
         for (const rank_link& l : links) pool.set_link(0, l);
         profiler measure_with(g, mesh, d, kernels, pool, now);
-        if (isatty(2)) measure_with.tell = [round](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d, round %d of 2", done, all, round); };
+        if (isatty(2)) measure_with.tell = [round, rounds](int done, int all, const std::string&) { std::fprintf(stderr, "\r\033[Kmeasuring %d of %d, round %d of %d", done, all, round, rounds); };
         measure_with.build();
-        for (const auto& [kind, one] : now.instructions)
-          if (const auto [at, fresh] = table.instructions.try_emplace(kind, one); !fresh) at->second.ms = std::min(at->second.ms, one.ms);
+        for (const auto& [kind, one] : now.instructions) {
+          table.instructions.try_emplace(kind, one);
+          measured_ms[kind].push_back(one.ms);
+        }
+        const beside_costs again = measure_beside(pool);
+        costs.contention += (again.contention - 1) / rounds;
+        costs.hand_over += again.hand_over / rounds;
       }
+      for (auto& [kind, one] : table.instructions) one.ms = median(measured_ms.at(kind));
       // This machine: figures that were measured, and for what was not (rates are of no matter) a description.
       machine here = plain_machine(mesh, 5e10, 1e10, 1e-6, {{1e-5, 5e9}});
       here.device.memory = 1l << 40;
-      const bool share = links.empty() && std::thread::hardware_concurrency() < 2u * static_cast<unsigned>(mesh.devices());
-      if (share) here.device.contention = 2;  // both streams of a rank on one core
+      here.device.contention = costs.contention;
+      here.device.hand_over = costs.hand_over;
       for (const bool overlap : {false, true}) {
         machine_options options;
         options.real_bytes = sizeof(float);
@@ -146,8 +212,8 @@ int main(int argc, char** argv) {
           }
         }
         const std::string joined = links.empty() ? "memory" : "a link of " + text_of(slow.bandwidth / 1e9) + " GB/s and " + text_of(slow.latency * 1e6) + " us";
-        std::printf("\nranks joined by %s, collectives %s operators; %d figures measured, %d described\n%-72s %10s %10s %24s %9s\n", joined.c_str(), overlap ? "beside" : "in line with",
-                    search.times().measured, search.times().described, "plan", "evaluated", "measured", "time / found's", "peak");
+        std::printf("\nranks joined by %s, collectives %s operators; %d figures measured, %d described; contention %.2f, hand-over %.0f us\n%-72s %10s %10s %24s %9s\n", joined.c_str(), overlap ? "beside" : "in line with",
+                    search.times().measured, search.times().described, costs.contention, 1e6 * costs.hand_over, "plan", "evaluated", "measured", "time / found's", "peak");
         std::vector<double> priced, measured, error;
         json list = json::array();
         bool beaten = false;
@@ -185,7 +251,7 @@ int main(int argc, char** argv) {
         std::printf("rank correlation of named plans %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n", agreement, 100 * median(error),
                     100 * *std::max_element(error.begin(), error.end()), 100 * memory, beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
         std::fflush(stdout);
-        out["networks"].push_back({{"joined_by", joined}, {"overlap", overlap}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});
+        out["networks"].push_back({{"joined_by", joined}, {"overlap", overlap}, {"contention", costs.contention}, {"hand_over", costs.hand_over}, {"rank_correlation", agreement}, {"median_error", median(error)}, {"memory_error", memory}, {"beaten", beaten}, {"plans", list}});
       }
     }
     if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';

@@ -76,6 +76,7 @@ TEST_CASE("a machine with a mistake is refused by name") {
   CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1, \"bandwidth\": 2") == "my.json: the key 'bandwidth' stands twice in one object");
   CHECK(refused_with("\"memory\": 83751862272", "\"memory\": 0.5") == "my.json: device.memory must be a whole number, got 0.5");
   CHECK(refused_with("\"launch\"", "\"lunch\"") == "my.json: device has the key 'lunch', which machines do not know");
+  CHECK(refused_with("\"contention\": 1.1", "\"contention\": 1.1, \"hand_over\": -1").find("device.hand_over must be a number that is not negative, got: -1") != std::string::npos);
   CHECK(refused_with("\"contention\": 1.1", "\"contention\": 0.5").find("device.contention must be from 1 (none) to 2") != std::string::npos);
   CHECK(refused_with("\"kind\": \"nvlink\"", "\"kind\": \"rope\"") == "my.json: levels[0].kind must be one of plain, nvlink, pcie, network, got 'rope'");
   CHECK(refused_with("\"joins\": 8", "\"joins\": 0") == "my.json: levels[0].joins must be from 1 to 1048576, got: 0");
@@ -294,6 +295,11 @@ TEST_CASE("two streams: between the longer of them and their sum") {
       for (const instruction& i : b.p.code.code) ms.push_back(times(i, b.p.code, g));
       CHECK(simulate(b.p.code, ms, 2).ms == Approx(a.when.ms));  // one stands still while the other runs: nothing is gained
       CHECK(simulate(b.p.code, ms, 1.3).ms >= b.when.ms * (1 - 1e-9));
+      const auto beside_operators = std::count_if(b.p.code.code.begin(), b.p.code.code.end(), [](const instruction& i) { return i.beside; });
+      const timeline slow = simulate(b.p.code, ms, 1, 0.01);  // a stream waits for the other at most twice per collective
+      CHECK(slow.ms >= b.when.ms * (1 - 1e-9));
+      CHECK(slow.ms <= (b.when.ms + 0.02 * b.p.code.passes * static_cast<double>(beside_operators)) * (1 + 1e-9));
+      CHECK(slow.ms == Approx(slow.operators + slow.exposed));
     }
   }
 }
@@ -337,6 +343,8 @@ TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
     before = on.ms();
     const evaluated* best = on.plans.found();
     REQUIRE(best != nullptr);
+    machine_search again(g, on.mesh, on.decisions, m);  // mesh, decisions and plan belong together
+    CHECK(again.evaluate("again", best->p.choices, best->order).when.ms == best->when.ms);
     for (const std::vector<evaluated>* some : {&on.plans.candidates, &on.plans.usual, &on.plans.alpa})
       for (const evaluated& e : *some) CHECK((!e.fits || e.when.ms >= best->when.ms));
   }

@@ -85,7 +85,7 @@ class machine_search {
     out.p = realise(label, g_, mesh_, d_, choices, options_.real_bytes, order);
     std::vector<double> ms;
     for (const instruction& i : out.p.code.code) ms.push_back(times_(i, out.p.code, g_));
-    out.when = simulate(out.p.code, ms, machine_.device.contention);
+    out.when = simulate(out.p.code, ms, machine_.device.contention, 1000 * machine_.device.hand_over);
     out.p.predicted_ms = out.when.ms;
     out.p.additive_ms = cfp::evaluate(costs(), choices).time;
     out.peak = predicted_peak(out.p.code);

@@ -22,6 +22,7 @@ struct device_type {
   int processors = 1;       ///< that share a product's tiles (streaming multiprocessors); 1: any product attains the rate
   double tile = 128;        ///< rows and columns of the piece one of them works on
   double tile_depth = 512;  ///< of the inner dimension it takes at a time
+  double hand_over = 0;     ///< seconds until one of its streams goes on that waited for the other
   double contention = 1;    ///< how many times longer work takes while a collective runs beside it, and a collective while work does
 };
 

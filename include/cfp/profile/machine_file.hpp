@@ -37,6 +37,7 @@ inline void validate(const machine& m) {
   positive("device.bandwidth", d.bandwidth);
   positive("device.memory", static_cast<double>(d.memory));
   not_negative("device.launch", d.launch);
+  not_negative("device.hand_over", d.hand_over);
   positive("device.processors", d.processors);
   positive("device.tile", d.tile);
   positive("device.tile_depth", d.tile_depth);
@@ -145,7 +146,7 @@ class machine_reader : json_reader<invalid_machine> {
 
   device_type device(const json& value) const {
     const std::string at = "device";
-    only(value, at, {"name", "product_rate", "bandwidth", "memory", "launch", "processors", "tile", "tile_depth", "contention"}, who);
+    only(value, at, {"name", "product_rate", "bandwidth", "memory", "launch", "hand_over", "processors", "tile", "tile_depth", "contention"}, who);
     device_type out;
     out.name = text(member(value, at, "name"), at + ".name");
     out.product_rate.clear();
@@ -155,6 +156,7 @@ class machine_reader : json_reader<invalid_machine> {
     out.bandwidth = number(value, at, "bandwidth");
     out.memory = whole(value, at, "memory");
     out.launch = number(value, at, "launch");
+    out.hand_over = number(value, at, "hand_over", out.hand_over);
     if (value.contains("processors")) out.processors = count(value, at, "processors");
     out.tile = number(value, at, "tile", out.tile);
     out.tile_depth = number(value, at, "tile_depth", out.tile_depth);

@@ -14,8 +14,9 @@ struct timeline {
   double exposed = 0;      ///< in which operators stand still
 };
 
-/// Simulates a step. `ms[i]` is the time of instruction i alone; while both streams work, each takes `contention` times as long.
-inline timeline simulate(const program& p, const std::vector<double>& ms, double contention = 1) {
+/// Simulates a step. `ms[i]` is the time of instruction i alone; while both streams work, each takes `contention` times as long, and one
+/// that stood still goes on `hand_over` milliseconds after what it waits for.
+inline timeline simulate(const program& p, const std::vector<double>& ms, double contention = 1, double hand_over = 0) {
   const stream_order order = order_of(p);
   timeline out;
   struct sent {
@@ -28,7 +29,7 @@ inline timeline simulate(const program& p, const std::vector<double>& ms, double
   // Lets the streams work: operators for `work`, collectives as far as they come; or until collective `upto` is done.
   const auto pass_time = [&](double work, int upto) {
     while (work > 0 || (first < under_way.size() && under_way[first].at <= upto)) {
-      if (first == under_way.size()) {
+      if (first == under_way.size()) {  // the operators are alone
         now += work;
         return;
       }
@@ -42,20 +43,27 @@ inline timeline simulate(const program& p, const std::vector<double>& ms, double
       if (left <= 0) ++first;
     }
   };
+  const auto idle = [&] { return first == under_way.size(); };
+  const auto await = [&](int upto) {
+    if (idle() || under_way[first].at > upto) return;
+    pass_time(0, upto);
+    out.exposed += hand_over;
+    now += hand_over;
+  };
   const auto run = [&](int from, int to) {
     for (int i = from; i < to; ++i) {
       const auto at = static_cast<std::size_t>(i);
       const bool collective = p.code[at].kind == instruction::reshard && p.code[at].step.communicates();
       (collective ? out.collectives : out.operators) += ms[at];
       if (p.code[at].beside) {
-        under_way.push_back({i, ms[at]});
+        under_way.push_back({i, ms[at] + (idle() ? hand_over : 0)});
         continue;
       }
-      pass_time(0, order.waits_for[at]);
+      await(order.waits_for[at]);
       if (collective) out.exposed += ms[at], now += ms[at];
       else pass_time(ms[at], -1);
     }
-    pass_time(0, std::numeric_limits<int>::max());
+    await(std::numeric_limits<int>::max());
     under_way.clear();
     first = 0;
   };

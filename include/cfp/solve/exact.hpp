@@ -55,7 +55,7 @@ inline void offer_mixture(const problem& p, std::int64_t limit, const plan_indic
   constexpr double any = std::numeric_limits<double>::max();
   const double price = find_memory_price(p, e, {capacity, any, 0, 0}, least, best, meter, &seen).price;
   for (const double other : {0.7, 1.5, 0.4, 3.0}) {
-    if (meter.left() < 20 * e.work()) break;
+    if (!(price > 0) || meter.left() < 20 * e.work()) break;
     meter.spend(e.work());
     e.run(other * price);
     seen.push_back(e.plan());
@@ -87,7 +87,10 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
   }
   if (!least.plan.empty()) {
     best.offer(p, least.plan);
-    if (least.memory <= limit) offer_mixture(p, limit, least.plan, options, best, meter);
+    try {
+      if (least.memory <= limit) offer_mixture(p, limit, least.plan, options, best, meter);
+    } catch (const stopped&) {  // what was found stays
+    }
   }
   solution answer = best.finish(memory_search(p, limit, options, best, meter).run(bound));
   // Tables may have been split only where the least memory was sought; then all that is known is "more than

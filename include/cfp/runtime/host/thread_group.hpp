@@ -83,7 +83,7 @@ struct thread_group {
   std::string where;                                          // after a call in a message: "" or " on axis 1"
   std::vector<int> ranks;                                     // of the members, in the world
   std::vector<thread_slot> slots;                             // one per member
-  rank_link joined_by{};                                           // not while ranks run
+  rank_link joined_by{};                                      // not while ranks run
   alignas(cache_line) std::atomic<std::uint64_t> entered{0};  // arrivals since the start, and `frozen`
   alignas(cache_line) std::atomic<std::uint64_t> finished{0};  // ranks that have copied, since the start
 
