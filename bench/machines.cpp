@@ -1,6 +1,7 @@
 // Described machines against what was published: collectives against every sweep in examples/machines, as described, and corrected by
 // the machine's other points (each predicted from the rest); products against OpenXLA's table of an H100 (products.json).
 #include <cfp/profile/machine_file.hpp>
+#include <cfp/profile/measure.hpp>
 #include <cfp/profile/operator_time.hpp>
 
 #include <cstdio>
@@ -11,11 +12,6 @@
 using namespace cfp;
 
 namespace {
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x.empty() ? 0 : (x[x.size() / 2] + x[(x.size() - 1) / 2]) / 2;
-}
 
 struct errors {
   std::vector<double> all;

@@ -49,11 +49,6 @@ solve_options seconds(double s) {
   return o;
 }
 
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.empty() ? 0 : (v[v.size() / 2] + v[(v.size() - 1) / 2]) / 2;
-}
-
 #ifdef CFP_HAS_CBC
 // CBC beside the exact answer, as columns and as JSON.
 void beside(const cost_graph& g, const solution& exact, double cbc_seconds, json& entry) {
