@@ -17,48 +17,7 @@
 
 namespace cfp::inline v0_1 {
 
-/// What the function of a rank is given.
-struct rank_context {
-  int rank = 0;                           ///< in the world
-  int size = 1;                           ///< of the world
-  std::vector<int> coordinates;           ///< in the mesh, one per axis
-  thread_communicator world;              ///< all ranks
-  std::vector<thread_communicator> axes;  ///< per mesh axis, the ranks that differ only on it
-
-  rank_context(thread_world& shared, int this_rank)
-      : rank(this_rank), size(shared.size()), world(shared, this_rank), shared_(&shared) {
-    for (int axis = 0; axis < static_cast<int>(shared.mesh().size()); ++axis) {
-      coordinates.push_back(shared.coordinate(rank, axis));
-      axes.emplace_back(shared, rank, axis);
-    }
-  }
-
-  /// This rank ends with an error: no rank, and no stream of this one, waits for it in a collective any more.
-  void fail(const std::string& what) const { shared_->fail(rank, what); }
-
- private:
-  thread_world* shared_;
-};
-
-/// One or more ranks failed. what() has a line for each, the first cause first.
-class rank_failure : public std::runtime_error {
- public:
-  explicit rank_failure(std::vector<rank_error> errors)
-      : std::runtime_error(text(errors)),
-        errors_(std::make_shared<const std::vector<rank_error>>(std::move(errors))) {}
-
-  /// In order of time, each rank at most once.
-  const std::vector<rank_error>& errors() const noexcept { return *errors_; }
-
- private:
-  static std::string text(const std::vector<rank_error>& errors) {
-    std::string s;
-    for (const rank_error& e : errors) s += (s.empty() ? "" : "\n  then ") + e.message;
-    return s;
-  }
-
-  std::shared_ptr<const std::vector<rank_error>> errors_;  // shared: copying an exception must not throw
-};
+using rank_context = rank_context_of<thread_world, thread_communicator>;
 
 /// Threads, one per rank of a mesh, that run one job after another.
 class rank_pool {

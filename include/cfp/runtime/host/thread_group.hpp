@@ -1,8 +1,7 @@
 // A group of ranks that are threads of one process: where its members meet and say what they call.
 #pragma once
 
-#include <cfp/core/collective.hpp>
-#include <cfp/core/placement.hpp>
+#include <cfp/runtime/communicator.hpp>
 
 #include <array>
 #include <atomic>
@@ -16,16 +15,6 @@
 
 namespace cfp::inline v0_1 {
 
-/// Thrown by a collective that cannot take place, on every rank that calls it.
-struct communicator_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Calls made, and bytes a ring algorithm would send per device, indexed by `collective_kind`.
-struct traffic {
-  std::array<std::int64_t, 5> calls{}, bytes{};
-};
-
 /// What joins the ranks of a group, where it is to be slower than the memory they share: another network, tried out on one machine.
 /// A collective takes at least as long as over it.
 struct rank_link {
@@ -37,40 +26,9 @@ struct rank_link {
 
 namespace detail {
 
-inline constexpr std::size_t cache_line = 64;
-inline constexpr int barrier_kind = 5;  // follows the collective kinds
-
-/// One rank's view of a collective. The members of a group must make equal calls.
-struct thread_call {
-  int kind = barrier_kind;
-  std::size_t count = 0;               ///< elements, per rank or pair as the collective counts them
-  std::uint32_t bits = 0;              ///< of an element
-  char type = ' ';                     ///< 'f'loat, 'i'nteger, 'u'nsigned or 'b'its
-  reduction combine = reduction::sum;  ///< for all_reduce and reduce_scatter
-  int root = -1;                       ///< for broadcast
-
-  friend bool operator==(const thread_call&, const thread_call&) = default;
-
-  std::string text() const {
-    if (kind == barrier_kind) return "barrier";
-    std::string s(collective_names[static_cast<std::size_t>(kind)]);
-    return s + " of " + std::to_string(count) + (count == 1 ? " element" : " elements");
-  }
-  std::string details() const {
-    constexpr const char* combines[] = {"sum", "max", "min"};
-    const char* element = type == 'f' ? "float" : type == 'i' ? "int" : type == 'u' ? "uint" : "bits";
-    std::string s = " (" + (element + std::to_string(bits));
-    if (kind == static_cast<int>(collective_kind::broadcast)) s += ", root " + std::to_string(root);
-    if (kind == static_cast<int>(collective_kind::all_reduce) ||
-        kind == static_cast<int>(collective_kind::reduce_scatter))
-      s += std::string(", ") + combines[static_cast<int>(combine)];
-    return s + ")";
-  }
-};
-
 /// A member's place in its group: the others read it between entering and finishing.
 struct alignas(cache_line) thread_slot {
-  thread_call call;
+  collective_call call;
   const void* in = nullptr;
   void* out = nullptr;
   std::atomic<std::uint64_t> round{0};  // collectives begun; written by its owner

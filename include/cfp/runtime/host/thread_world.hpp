@@ -28,45 +28,20 @@
 
 namespace cfp::inline v0_1 {
 
-/// What stopped one rank. A consequence is brief: it only says in which collective the first error met it.
-struct rank_error {
-  int rank = 0;
-  std::string message;
-  bool consequence = false;
-};
-
 /// The state that ranks share: one group of all, and for each mesh axis the groups of ranks that differ only
 /// in their coordinate on it. Ranks are row-major in the mesh: the last axis varies fastest. Throws
 /// std::invalid_argument for an axis smaller than 1. `run_ranks` and `rank_pool` drive it; threads driven by
 /// other means must end with `leave` or `fail`.
-class thread_world {
+class thread_world : public rank_grid {
  public:
-  static constexpr int whole = -1;  ///< in place of an axis: the group of all ranks
-
-  explicit thread_world(std::vector<int> mesh) : mesh_(std::move(mesh)) {
-    for (const int n : mesh_) {
-      if (n < 1) throw std::invalid_argument("a mesh axis has at least 1 rank, got: " + std::to_string(n));
-      size_ *= n;
-    }
-    left_.resize(static_cast<std::size_t>(size_));
-    std::vector<int> all(left_.size());
-    for (int r = 0; r < size_; ++r) all[static_cast<std::size_t>(r)] = r;
-    groups_.emplace_back("", std::move(all));
-    group_of_.assign(left_.size(), std::vector<detail::thread_group*>(mesh_.size() + 1, &groups_.front()));
-    for (int axis = 0; axis < static_cast<int>(mesh_.size()); ++axis)
-      for (int r = 0; r < size_; ++r)
-        if (coordinate(r, axis) == 0) add_group(axis, r);
+  explicit thread_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
+    left_.resize(static_cast<std::size_t>(size()));
+    group_of_.assign(left_.size(), std::vector<detail::thread_group*>(this->mesh().size() + 1));
+    for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis)
+      for (int r = 0; r < size(); ++r)
+        if (members(r, axis).front() == r) add_group(axis, members(r, axis));
     // When there are more ranks than cores, the rank one waits for may need this very core.
-    if (size_ > static_cast<int>(std::thread::hardware_concurrency())) spins_ = 8;
-  }
-
-  int size() const { return size_; }
-  const std::vector<int>& mesh() const { return mesh_; }
-
-  /// Coordinate of a rank on an axis; on `whole`, the rank itself.
-  int coordinate(int rank, int axis) const {
-    if (axis == whole) return rank;
-    return rank / stride(axis) % mesh_[static_cast<std::size_t>(axis)];
+    if (size() > static_cast<int>(std::thread::hardware_concurrency())) spins_ = 8;
   }
 
   /// How long a rank waits for the others before it fails. Not while ranks run.
@@ -75,10 +50,10 @@ class thread_world {
   /// From now on collectives on an axis take at least as long as over this link. Not while ranks run. Throws std::invalid_argument for an
   /// axis there is not, a latency that is negative, or a bandwidth that is not positive.
   void set_link(int axis, const rank_link& l) {
-    if (axis < whole || axis >= static_cast<int>(mesh_.size())) throw std::invalid_argument("a mesh of " + std::to_string(mesh_.size()) + " axes has no axis " + std::to_string(axis));
+    if (axis < whole || axis >= static_cast<int>(mesh().size())) throw std::invalid_argument("a mesh of " + std::to_string(mesh().size()) + " axes has no axis " + std::to_string(axis));
     if (!(l.latency >= 0 && l.latency < 3600)) throw std::invalid_argument("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) + " s");
     if (!(l.bandwidth >= 1)) throw std::invalid_argument("the bandwidth of a link is at least 1 byte per second, got: " + std::to_string(l.bandwidth));
-    for (int r = 0; r < size_; ++r) group(r, axis).joined_by = l;
+    for (int r = 0; r < size(); ++r) group(r, axis).joined_by = l;
   }
 
   /// A rank ends with an error: whoever waits in a collective, or calls one later, throws communicator_error.
@@ -120,7 +95,7 @@ class thread_world {
   }
 
   /// Returns once all members have entered with equal calls; then each must copy and `finish`.
-  void enter(detail::thread_group& g, int member, const detail::thread_call& call, const void* in,
+  void enter(detail::thread_group& g, int member, const detail::collective_call& call, const void* in,
              void* out) {
     detail::thread_slot& mine = g.slots[static_cast<std::size_t>(member)];
     std::uint64_t word = g.entered.load(std::memory_order_acquire);
@@ -155,19 +130,9 @@ class thread_world {
   }
 
  private:
-  int stride(int axis) const {
-    int n = 1;
-    for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < mesh_.size(); ++i) n *= mesh_[i];
-    return n;
-  }
-
-  void add_group(int axis, int first) {
-    std::vector<int> members;
-    for (int i = 0; i < mesh_[static_cast<std::size_t>(axis)]; ++i)
-      members.push_back(first + i * stride(axis));
-    groups_.emplace_back(" on axis " + std::to_string(axis), members);
-    for (const int r : members)
-      group_of_[static_cast<std::size_t>(r)][static_cast<std::size_t>(axis + 1)] = &groups_.back();
+  void add_group(int axis, const std::vector<int>& of) {
+    groups_.emplace_back(axis == whole ? "" : " on axis " + std::to_string(axis), of);
+    for (const int r : of) group_of_[static_cast<std::size_t>(r)][static_cast<std::size_t>(axis + 1)] = &groups_.back();
   }
 
   template <class Done, class Late>
@@ -193,7 +158,7 @@ class thread_world {
   }
 
   /// The group is frozen: another rank failed, or a member left.
-  [[noreturn]] void stop(const detail::thread_group& g, int member, const detail::thread_call& call) {
+  [[noreturn]] void stop(const detail::thread_group& g, int member, const detail::collective_call& call) {
     const std::lock_guard lock(mutex_);
     const int rank = g.ranks[static_cast<std::size_t>(member)];
     const std::string me = "rank " + std::to_string(rank), in = call.text() + g.where;
@@ -213,7 +178,7 @@ class thread_world {
   [[noreturn]] void mismatch(const detail::thread_group& g, int member, const detail::thread_slot& other) {
     const std::lock_guard lock(mutex_);
     const auto index = static_cast<std::size_t>(&other - g.slots.data());
-    const detail::thread_call &a = g.slots.front().call, &b = other.call;
+    const detail::collective_call &a = g.slots.front().call, &b = other.call;
     const bool same_text = a.text() == b.text();
     const std::string message = "rank " + std::to_string(g.ranks.front()) + " calls " + a.text() +
                                 (same_text ? a.details() : "") + " while rank " +
@@ -247,8 +212,6 @@ class thread_world {
     throw communicator_error(message);
   }
 
-  std::vector<int> mesh_;
-  int size_ = 1;
   int spins_ = 64;  // some microseconds
   std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
   std::deque<detail::thread_group> groups_;                   // the first is of all ranks

@@ -1,9 +1,6 @@
 // Collectives between ranks that are threads of one process: one rank's end of a group of ranks.
 #pragma once
 
-#include <cfp/core/collective.hpp>
-#include <cfp/core/placement.hpp>
-#include <cfp/op/bf16.hpp>
 #include <cfp/runtime/host/thread_world.hpp>
 
 #include <algorithm>
@@ -16,82 +13,6 @@
 #include <type_traits>
 
 namespace cfp::inline v0_1 {
-
-namespace detail {
-
-/// A NaN of any rank stays: a maximum that hides it would hide the mistake behind it.
-template <reduction Op, class T>
-constexpr T combine(T a, T b) {
-  if constexpr (Op == reduction::sum) {
-    return static_cast<T>(a + b);
-  } else {
-    bool keep = Op == reduction::max ? a > b : a < b;
-    if constexpr (std::is_floating_point_v<T>) keep = static_cast<bool>(keep | (a != a));
-    return keep ? a : b;
-  }
-}
-
-/// folded[i] = the members' elements first + i, combined in the order of the members.
-template <reduction Op, class T>
-inline void fold(const thread_group& g, std::size_t first, std::size_t length, wide_t<T>* folded) {
-  using wide = wide_t<T>;
-  const auto in = [&](std::size_t member) { return static_cast<const T*>(g.slots[member].in) + first; };
-  const T* const a = in(0);
-  if (g.slots.size() == 1) {
-    for (std::size_t i = 0; i < length; ++i) folded[i] = a[i];
-    return;
-  }
-  const T* const b = in(1);
-  for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op, wide>(a[i], b[i]);
-  for (std::size_t member = 2; member < g.slots.size(); ++member) {
-    const T* const c = in(member);
-    for (std::size_t i = 0; i < length; ++i) folded[i] = combine<Op, wide>(folded[i], c[i]);
-  }
-}
-
-/// Folds the elements from `first` on, a block at a time that stays in the first cache, and hands each to
-/// store(block, offset, length). The block is local: it cannot overlap a buffer, so the loops vectorise, and
-/// a result may replace an input.
-template <reduction Op, class T, class Store>
-void fold_blocks(const thread_group& g, std::size_t first, std::size_t length, Store store) {
-  constexpr std::size_t block = 2048 / sizeof(T);
-  alignas(cache_line) wide_t<T> folded[block];
-  const auto hand_over = [&](std::size_t at, std::size_t n) {
-    if constexpr (std::is_same_v<T, wide_t<T>>) {
-      store(folded, at, n);
-    } else {
-      alignas(cache_line) T narrow[block];
-      for (std::size_t i = 0; i < n; ++i) narrow[i] = T(folded[i]);
-      store(narrow, at, n);
-    }
-  };
-  std::size_t done = 0;
-  for (; done + block <= length; done += block) {  // a constant length: vectorised at -O2 too
-    fold<Op, T>(g, first + done, block, folded);
-    hand_over(done, block);
-  }
-  if (done == length) return;
-  fold<Op, T>(g, first + done, length - done, folded);
-  hand_over(done, length - done);
-}
-
-template <class T, class Store>
-void fold_blocks(reduction combine, const thread_group& g, std::size_t first, std::size_t length,
-                 Store store) {
-  switch (combine) {
-    case reduction::sum: return fold_blocks<reduction::sum, T>(g, first, length, store);
-    case reduction::max: return fold_blocks<reduction::max, T>(g, first, length, store);
-    case reduction::min: return fold_blocks<reduction::min, T>(g, first, length, store);
-  }
-}
-
-}  // namespace detail
-
-/// What collectives can move; the reducing ones need numbers.
-template <class T>
-concept movable_element = std::is_trivially_copyable_v<T>;
-template <class T>
-concept reducible_element = std::is_arithmetic_v<T> || std::is_same_v<T, bf16>;
 
 /// One rank's end of a group: a handle, cheap to copy, valid as long as its world. `count` is in elements.
 /// The members must make the same calls in the same order, each from its own thread, on buffers of their own;
@@ -120,7 +41,7 @@ class thread_communicator {
       const std::size_t lines = (count + line - 1) / line;
       const std::size_t first = std::min(count, lines * index() / members() * line);
       const std::size_t last = std::min(count, lines * (index() + 1) / members() * line);
-      detail::fold_blocks<T>(by, *group_, first, last - first,
+      detail::fold_blocks<T>(by, inputs<T>(), members(), first, last - first,
                              [&](const T* folded, std::size_t at, std::size_t length) {
                                for (const detail::thread_slot& s : group_->slots)
                                  std::copy_n(folded, length, static_cast<T*>(s.out) + first + at);
@@ -141,7 +62,7 @@ class thread_communicator {
   template <reducible_element T>
   void reduce_scatter(const T* in, T* out, std::size_t count, reduction by) const {
     meet<T>(collective_kind::reduce_scatter, count, {.combine = by}, in, out, [&] {
-      detail::fold_blocks<T>(by, *group_, index() * count, count,
+      detail::fold_blocks<T>(by, inputs<T>(), members(), index() * count, count,
                              [&](const T* folded, std::size_t at, std::size_t length) {
                                std::copy_n(folded, length, out + at);
                              });
@@ -197,6 +118,11 @@ class thread_communicator {
   }
 
   template <class T>
+  auto inputs() const {
+    return [this](std::size_t member) { return input<T>(member); };
+  }
+
+  template <class T>
   static void copy(const T* from, T* to, std::size_t count) {
     if (from != to) std::copy_n(from, count, to);
   }
@@ -204,21 +130,11 @@ class thread_communicator {
   template <class T, class Copy>
   void meet(collective_kind kind, std::size_t count, options o, const void* in, void* out,
             Copy copies) const {
-    constexpr char integer = std::is_signed_v<T> ? 'i' : 'u';
-    constexpr char type = std::is_floating_point_v<wide_t<T>> ? 'f' : std::is_integral_v<T> ? integer : 'b';
-    constexpr std::uint32_t bits = sizeof(T) * CHAR_BIT;
-    world_->enter(*group_, rank_, {static_cast<int>(kind), count, bits, type, o.combine, o.root}, in, out);
+    world_->enter(*group_, rank_, detail::call_of<T>(kind, count, o.combine, o.root), in, out);
     const auto begin = std::chrono::steady_clock::now();
     copies();
     world_->finish(*group_, rank_);
-    // `count` is of the whole, of a member's part of it, or of what a member has for another.
-    std::size_t whole = count * sizeof(T);
-    if (kind == collective_kind::all_gather || kind == collective_kind::reduce_scatter) whole *= members();
-    if (kind == collective_kind::all_to_all) whole *= members() * members();
-    const std::int64_t sent = bytes_sent(kind, static_cast<long>(whole), static_cast<long>(members()));
-    const auto k = static_cast<std::size_t>(kind);
-    ++slot().counted.calls[k];
-    slot().counted.bytes[k] += sent;
+    const std::int64_t sent = slot().counted.count(kind, count * sizeof(T), members());
     if (members() > 1) pass_time(begin, group_->joined_by.seconds(sent));
   }
 

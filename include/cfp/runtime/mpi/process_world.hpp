@@ -1,0 +1,342 @@
+// Ranks as processes of an MPI job: the groups in which they meet, and what happens when one of them fails.
+//
+// A collective begins with the members telling each other what they call. So a rank knows who has not come when its deadline passes, and
+// members that call different things find it out before any data move. Whether a collective takes place must look the same to all: it does
+// if every member has called. So a rank that has called waits on, whatever fails elsewhere, until all calls are there or a member says that
+// it will not call: who fails or leaves tells all others, with the number of calls it has made in each group. Once all have called only the
+// death of a process (or a deadline that passes at that very moment) can hold others up, which ends the job.
+#pragma once
+
+#include <cfp/runtime/communicator.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+/// Throws what MPI says of a call that failed.
+inline void mpi_check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw communicator_error(std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
+}
+
+/// A call as it is sent.
+struct sent_call {
+  std::int64_t kind = 0, count = 0, bits = 0, type = 0, combine = 0, root = 0;
+
+  sent_call() = default;
+  explicit sent_call(const collective_call& c)
+      : kind(c.kind), count(static_cast<std::int64_t>(c.count)), bits(c.bits), type(c.type), combine(static_cast<std::int64_t>(c.combine)), root(c.root) {}
+  collective_call call() const {
+    return {static_cast<int>(kind),  static_cast<std::size_t>(count),     static_cast<std::uint32_t>(bits),
+            static_cast<char>(type), static_cast<reduction>(combine), static_cast<int>(root)};
+  }
+};
+
+/// The end of one rank in a group of processes.
+struct process_group {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::string where;            // after a call in a message: "" or " on axis 1"
+  std::vector<int> ranks;       // of the members, in the world
+  std::vector<sent_call> calls;  // of the members; they arrive here, so they outlive a call that is given up
+  std::vector<MPI_Request> coming, going;
+  sent_call mine;
+  std::int64_t made = 0;         // calls of this rank
+  std::vector<std::byte> kept;  // of members' data, while they are combined
+  traffic counted;
+};
+
+}  // namespace detail
+
+/// The state of this process' rank: one group of all, and one per mesh axis. MPI must have been initialised, with MPI_THREAD_MULTIPLE if
+/// streams run beside (`process_job` does it). All processes construct it together.
+class process_world : public rank_grid {
+ public:
+  /// Throws std::invalid_argument unless the mesh has as many ranks as the job has processes.
+  explicit process_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
+    int processes = 0;
+    detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
+    detail::mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    if (processes != size())
+      throw std::invalid_argument("the mesh has " + std::to_string(size()) + " ranks and the job " + std::to_string(processes) + " processes; start it with mpirun -n " +
+                                  std::to_string(size()));
+    detail::mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &alarm_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(alarm_, MPI_ERRORS_RETURN);
+    for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis) {
+      detail::process_group& g = groups_.emplace_back();
+      g.where = axis == whole ? "" : " on axis " + std::to_string(axis);
+      g.ranks = members(rank_, axis);
+      detail::mpi_check(MPI_Comm_split(MPI_COMM_WORLD, g.ranks.front(), rank_, &g.comm), "MPI_Comm_split");
+      MPI_Comm_set_errhandler(g.comm, MPI_ERRORS_RETURN);
+      g.calls.resize(g.ranks.size());
+      g.coming.assign(g.ranks.size(), MPI_REQUEST_NULL);
+      g.going = g.coming;
+    }
+    ended_.resize(static_cast<std::size_t>(size()));
+  }
+  process_world(const process_world&) = delete;
+  ~process_world() {
+    for (detail::process_group& g : groups_) {
+      for (std::vector<MPI_Request>* of : {&g.coming, &g.going})
+        for (MPI_Request& r : *of)
+          if (r != MPI_REQUEST_NULL) {
+            MPI_Cancel(&r);
+            MPI_Request_free(&r);
+          }
+      if (!failed()) MPI_Comm_free(&g.comm);
+    }
+    if (!failed()) MPI_Comm_free(&alarm_);
+  }
+
+  int rank() const { return rank_; }
+  detail::process_group& group(int axis) { return groups_[static_cast<std::size_t>(axis + 1)]; }
+
+  /// How long a rank waits for the others before it fails: 10 minutes unless set.
+  void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
+
+  /// This rank ends with an error: whoever waits in a collective, or calls one later, throws communicator_error.
+  void fail(int rank, const std::string& what) { record({rank, "rank " + std::to_string(rank) + " failed: " + what, false}); }
+  /// This rank's part of a job ends well: whoever still waits for it throws.
+  void leave() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++ended_[static_cast<std::size_t>(rank_)].left;
+    }
+    tell({rank_, "", false});
+  }
+
+  bool failed() const {
+    const std::lock_guard lock(mutex_);
+    return !errors_.empty();
+  }
+
+  /// Waits until every rank has left the job or failed; false after the deadline. Nothing then remains of a job that all have left.
+  bool end() {
+    const auto begin = std::chrono::steady_clock::now();
+    for (;; std::this_thread::yield()) {
+      listen();
+      {
+        const std::lock_guard lock(mutex_);
+        int over = 0;
+        for (int r = 0; r < size(); ++r)
+          over += has_left(r) || std::any_of(errors_.begin(), errors_.end(), [r](const rank_error& e) { return e.rank == r; });
+        if (over == size()) {
+          if (errors_.empty()) {
+            ++job_;
+            for (ended& e : ended_)
+              if (e.left == job_) e.made.clear();  // who has left the next job too said so since
+          }
+          return true;
+        }
+      }
+      if (std::chrono::steady_clock::now() - begin >= deadline_) return false;
+    }
+  }
+
+  /// The error of each rank that is known to have failed, causes first.
+  std::vector<rank_error> errors() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<rank_error> out = errors_;
+    std::stable_sort(out.begin(), out.end(), [](const rank_error& a, const rank_error& b) { return a.consequence < b.consequence; });
+    return out;
+  }
+
+  /// Returns once all members have made equal calls.
+  void enter(detail::process_group& g, const detail::collective_call& call) {
+    begin(g, call);
+    g.mine = detail::sent_call(call);
+    for (std::size_t i = 0; i < g.ranks.size(); ++i) {
+      if (g.ranks[i] == rank_) {
+        g.calls[i] = g.mine;
+        continue;
+      }
+      const int member = static_cast<int>(i);
+      detail::mpi_check(MPI_Irecv(&g.calls[i], sizeof(detail::sent_call), MPI_BYTE, member, call_tag, g.comm, &g.coming[i]), "MPI_Irecv");
+      detail::mpi_check(MPI_Isend(&g.mine, sizeof(detail::sent_call), MPI_BYTE, member, call_tag, g.comm, &g.going[i]), "MPI_Isend");
+    }
+    const auto start = std::chrono::steady_clock::now();
+    for (long turn = 1; !(done(g.coming) && done(g.going)); ++turn) {
+      if (turn % 64 != 0) continue;
+      check(g, call);
+      if (std::chrono::steady_clock::now() - start >= deadline_) late(g, call);
+      std::this_thread::yield();
+    }
+    for (std::size_t i = 0; i < g.ranks.size(); ++i)
+      if (!(g.calls[i].call() == g.calls[0].call())) mismatch(g, g.calls[0].call(), g.calls[i].call(), g.ranks[i], call);
+  }
+
+  /// Returns once what was begun is done. All members are there: if it takes longer than the deadline, one has died, and the job ends here.
+  void finish(detail::process_group& g, const detail::collective_call& call, MPI_Request& request) {
+    const auto begin = std::chrono::steady_clock::now();
+    int arrived = 0;
+    for (long turn = 1;; ++turn) {
+      detail::mpi_check(MPI_Test(&request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
+      if (arrived != 0) return;
+      if (turn % 64 != 0) continue;
+      if (std::chrono::steady_clock::now() - begin >= deadline_)
+        give_up("rank " + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " in " + call.text() + g.where + " for its data");
+      std::this_thread::yield();
+    }
+  }
+
+  /// Ends all processes, where going on is not possible.
+  [[noreturn]] void give_up(const std::string& why) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+  }
+
+ private:
+  static constexpr int call_tag = 1, error_tag = 2;
+
+  static std::string milliseconds(std::chrono::nanoseconds t) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms"; }
+
+  static bool done(std::vector<MPI_Request>& requests) {
+    int all = 0;
+    detail::mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE), "MPI_Testall");
+    return all != 0;
+  }
+
+  bool has_left(int r) const { return ended_[static_cast<std::size_t>(r)].left > job_; }
+
+  // Before a call: throws if any rank is known to have failed.
+  void begin(detail::process_group& g, const detail::collective_call& call) {
+    listen();
+    std::unique_lock lock(mutex_);
+    if (errors_.empty()) {
+      ++g.made;
+      return;
+    }
+    lock.unlock();
+    stop_for(errors().front().message, g, call);
+  }
+
+  // While others' calls are awaited: throws if a member has ended without making this one.
+  void check(const detail::process_group& g, const detail::collective_call& call) {
+    listen();
+    std::unique_lock lock(mutex_);
+    for (const int r : g.ranks) {
+      const ended& e = ended_[static_cast<std::size_t>(r)];
+      if (r == rank_ || e.made.empty() || e.made[static_cast<std::size_t>(axis_of(g) + 1)] >= g.made) continue;
+      const bool failed = !errors_.empty();
+      lock.unlock();
+      if (failed) stop_for(errors().front().message, g, call);
+      stop("rank " + std::to_string(r) + " left while rank " + std::to_string(rank_) + " waits in " + call.text() + g.where);
+    }
+  }
+
+  int axis_of(const detail::process_group& g) const {
+    int axis = whole;
+    while (&groups_[static_cast<std::size_t>(axis + 1)] != &g) ++axis;
+    return axis;
+  }
+
+  [[noreturn]] void stop_for(const std::string& cause, const detail::process_group& g, const detail::collective_call& call) {
+    const std::string brief = "rank " + std::to_string(rank_) + " stopped in " + call.text() + g.where;
+    record({rank_, brief, true});
+    throw communicator_error(brief + ": " + cause);
+  }
+
+  // The call of a rank has arrived.
+  static bool calls(const detail::process_group& g, int r) {
+    const auto i = static_cast<std::size_t>(std::find(g.ranks.begin(), g.ranks.end(), r) - g.ranks.begin());
+    return g.coming[i] == MPI_REQUEST_NULL;
+  }
+
+  [[noreturn]] void late(const detail::process_group& g, const detail::collective_call& call) {
+    std::string missing;
+    for (const int r : g.ranks)
+      if (!calls(g, r)) missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(r);
+    stop("rank " + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " in " + call.text() + g.where + " for " + missing);
+  }
+
+  [[noreturn]] void stop(const std::string& message) {
+    record({rank_, message, false});
+    throw communicator_error(message);
+  }
+
+  /// All members find the same: each compares with the first, in order.
+  [[noreturn]] void mismatch(const detail::process_group& g, const detail::collective_call& a, const detail::collective_call& b, int other,
+                             const detail::collective_call& mine) {
+    const bool same_text = a.text() == b.text();
+    const std::string message = "rank " + std::to_string(g.ranks.front()) + " calls " + a.text() + (same_text ? a.details() : "") +
+                                " while rank " + std::to_string(other) + " calls " + b.text() + (same_text ? b.details() : "") + g.where;
+    if (rank_ == g.ranks.front()) record({rank_, message, false});
+    else record({rank_, "rank " + std::to_string(rank_) + " stopped in " + mine.text() + g.where, true});
+    throw communicator_error(message);
+  }
+
+  // Of a rank's errors the first is kept; all others are told.
+  void record(const rank_error& e) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const rank_error& known : errors_)
+        if (known.rank == e.rank) return;
+      errors_.push_back(e);
+    }
+    tell(e);
+  }
+
+  // To every other rank: an error, or with no message that this rank has left; and what it has called.
+  void tell(const rank_error& e) {
+    std::string text = e.message.empty() ? "l" : e.consequence ? "c" : "e";
+    const std::lock_guard lock(mutex_);
+    for (const detail::process_group& g : groups_) text.append(reinterpret_cast<const char*>(&g.made), sizeof g.made);
+    told_.push_back(text + e.message);
+    for (int r = 0; r < size(); ++r)
+      if (r != rank_) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Isend(told_.back().data(), static_cast<int>(told_.back().size()), MPI_CHAR, r, error_tag, alarm_, &request);
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+      }
+  }
+
+  void listen() {
+    const std::lock_guard lock(mutex_);
+    for (int here = 1; here != 0;) {
+      MPI_Status status;
+      MPI_Iprobe(MPI_ANY_SOURCE, error_tag, alarm_, &here, &status);
+      if (here == 0) return;
+      int length = 0;
+      MPI_Get_count(&status, MPI_CHAR, &length);
+      std::string text(static_cast<std::size_t>(length), ' ');
+      MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, error_tag, alarm_, MPI_STATUS_IGNORE);
+      ended& e = ended_[static_cast<std::size_t>(status.MPI_SOURCE)];
+      e.made.resize(groups_.size());
+      std::memcpy(e.made.data(), text.data() + 1, e.made.size() * sizeof(std::int64_t));
+      if (text[0] == 'l') ++e.left;
+      else errors_.push_back({status.MPI_SOURCE, text.substr(1 + e.made.size() * sizeof(std::int64_t)), text[0] == 'c'});
+    }
+  }
+
+  // What a rank that has ended a job said.
+  struct ended {
+    long left = 0;                   // jobs
+    std::vector<std::int64_t> made;  // calls, per group; empty: nothing was said in this job
+  };
+
+  int rank_ = 0;
+  std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
+  MPI_Comm alarm_ = MPI_COMM_NULL;
+  std::deque<detail::process_group> groups_;  // all, then one per axis
+  mutable std::mutex mutex_;                  // of what follows
+  std::vector<rank_error> errors_;
+  std::vector<ended> ended_;  // by rank
+  long job_ = 0;              // that all had left before
+  std::deque<std::string> told_;  // until the end: they may still be on their way
+};
+
+}  // namespace cfp

@@ -1,0 +1,112 @@
+// Ranks as processes: `mpirun -n N ranks CASE`. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1 if a result is wrong.
+#include <cfp/runtime/host/run_ranks.hpp>
+#include <cfp/runtime/mpi/run_processes.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <random>
+
+using namespace cfp;
+
+namespace {
+
+// Random collectives on all groups of a mesh, the same on every kind of ranks; `out` takes every byte they bring about.
+template <class T, class Context>
+void exchange(Context& c, unsigned seed, std::vector<std::byte>& out) {
+  std::mt19937 same(seed);                                            // decides what is called
+  std::mt19937 own(seed + 1000 + static_cast<unsigned>(c.rank));      // fills
+  const auto keep = [&](const std::vector<T>& x) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(x.data());
+    out.insert(out.end(), bytes, bytes + x.size() * sizeof(T));
+  };
+  for (int call = 0; call < 60; ++call) {
+    const auto at = same() % (c.axes.size() + 1);
+    const auto& group = at == 0 ? c.world : c.axes[at - 1];
+    const auto n = static_cast<std::size_t>(group.size());
+    const std::size_t counts[] = {0, 1, 3, 64, 1000, 70000};
+    const std::size_t count = counts[same() % 6];
+    const auto by = static_cast<reduction>(same() % 3);
+    const auto filled = [&](std::size_t size) {
+      std::vector<T> x(size);
+      for (T& e : x) e = T(static_cast<float>(static_cast<int>(own() % 2001) - 1000) / 7.0f);
+      return x;
+    };
+    std::vector<T> result;
+    switch (same() % 7) {
+      case 0: group.all_reduce((result = filled(count)).data(), count, by); break;
+      case 1: result.resize(n * count); group.all_gather(filled(count).data(), result.data(), count); break;
+      case 2: result = filled(n * count); group.all_gather(result.data() + static_cast<std::size_t>(group.rank()) * count, result.data(), count); break;
+      case 3: result.resize(count); group.reduce_scatter(filled(n * count).data(), result.data(), count, by); break;
+      case 4: result.resize(n * count); group.all_to_all(filled(n * count).data(), result.data(), count); break;
+      case 5: group.broadcast((result = filled(count)).data(), count, static_cast<int>(same() % n)); break;
+      default: group.barrier();
+    }
+    keep(result);
+  }
+  for (std::size_t g = 0; g <= c.axes.size(); ++g) {
+    const traffic& counted = g == 0 ? c.world.counted() : c.axes[g - 1].counted();
+    const auto* bytes = reinterpret_cast<const std::byte*>(&counted);
+    out.insert(out.end(), bytes, bytes + sizeof counted);
+  }
+}
+
+template <class T>
+bool equal(process_pool& pool, const char* type) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    std::vector<std::byte> mine;
+    pool.run([&](process_context& c) { exchange<T>(c, seed, mine); });
+    std::vector<std::byte> expected;
+    run_ranks(pool.mesh(), [&](rank_context& c) {
+      std::vector<std::byte> of_thread;
+      exchange<T>(c, seed, of_thread);
+      if (c.rank == pool.rank()) expected = of_thread;
+    });
+    if (mine == expected) continue;
+    std::printf("rank %d: %s differs from threads with seed %u\n", pool.rank(), type, seed);
+    return false;
+  }
+  return true;
+}
+
+int run(const std::string& what, int processes) {
+  const std::map<std::string, std::vector<int>> meshes = {{"mesh", {processes / 2, 2}}, {"line", {processes}}};
+  if (const auto mesh = meshes.find(what); mesh != meshes.end()) {
+    process_pool pool(mesh->second);
+    const bool same = equal<float>(pool, "float") & equal<double>(pool, "double") & equal<bf16>(pool, "bf16") &
+                      equal<std::int32_t>(pool, "int32") & equal<std::uint8_t>(pool, "uint8");
+    if (same && pool.rank() == 0) std::printf("as threads, to the bit\n");
+    return same ? 0 : 1;
+  }
+  if (what == "too_many") process_pool({processes + 1});
+  process_pool pool({processes});
+  pool.set_deadline(std::chrono::milliseconds(what == "late" ? 300 : 5000));
+  float x[8] = {};
+  pool.run([&](process_context& c) {
+    if (what == "throws" && c.rank == 1) throw std::runtime_error("out of luck");
+    if (what == "leaves" && c.rank == 1) return;
+    if (what == "killed" && c.rank == 1) std::raise(SIGKILL);
+    if (what == "late" && c.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    const std::size_t count = what == "different" && c.rank == 1 ? 7 : 8;
+    const reduction by = what == "other_sum" && c.rank == 1 ? reduction::max : reduction::sum;
+    for (int i = 0; i < 100; ++i) c.axes[0].all_reduce(x, count, by);
+  });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const process_job job;
+  int processes = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  try {
+    return run(argc > 1 ? argv[1] : "line", processes);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  }
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 2;
+}
