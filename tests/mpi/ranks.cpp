@@ -80,13 +80,26 @@ int run(const std::string& what, int processes) {
   }
   if (what == "too_many") process_pool({processes + 1});
   process_pool pool({processes});
-  pool.set_deadline(std::chrono::milliseconds(what == "late" ? 300 : 5000));
+  pool.set_deadline(std::chrono::milliseconds(what == "late" || what == "apart" ? 300 : 5000));
   float x[8] = {};
+  if (what == "jobs") {  // one after the other, without waiting in any; then one rank fails
+    for (int i = 0; i < 20; ++i)
+      pool.run([&](process_context& c) {
+        if (i % 3 == 0) c.world.barrier();
+        if (i == 17 && c.rank == 0) throw std::runtime_error("out of luck in job 17");
+        if (i > 17) std::printf("job %d should not run\n", i);
+      });
+  }
+  if (what == "apart") {
+    pool.run([&](process_context& c) { std::this_thread::sleep_for(std::chrono::milliseconds(c.rank == 1 ? 900 : 0)); });
+    std::printf("ended well\n");
+    return 0;
+  }
   pool.run([&](process_context& c) {
     if (what == "throws" && c.rank == 1) throw std::runtime_error("out of luck");
     if (what == "leaves" && c.rank == 1) return;
     if (what == "killed" && c.rank == 1) std::raise(SIGKILL);
-    if (what == "late" && c.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    if (what == "late" && c.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(450));
     const std::size_t count = what == "different" && c.rank == 1 ? 7 : 8;
     const reduction by = what == "other_sum" && c.rank == 1 ? reduction::max : reduction::sum;
     for (int i = 0; i < 100; ++i) c.axes[0].all_reduce(x, count, by);

@@ -53,14 +53,14 @@ struct rank_error {
   bool consequence = false;
 };
 
-/// One or more ranks failed. what() has a line for each, the first cause first.
+/// One or more ranks failed. what() has a line for each, causes first.
 class rank_failure : public std::runtime_error {
  public:
   explicit rank_failure(std::vector<rank_error> errors)
       : std::runtime_error(text(errors)),
         errors_(std::make_shared<const std::vector<rank_error>>(std::move(errors))) {}
 
-  /// In order of time, each rank at most once.
+  /// Each rank at most once: of threads in order of time, of processes causes first, then by rank.
   const std::vector<rank_error>& errors() const noexcept { return *errors_; }
 
  private:

@@ -3,8 +3,9 @@
 // A collective begins with the members telling each other what they call. So a rank knows who has not come when its deadline passes, and
 // members that call different things find it out before any data move. Whether a collective takes place must look the same to all: it does
 // if every member has called. So a rank that has called waits on, whatever fails elsewhere, until all calls are there or a member says that
-// it will not call: who fails or leaves tells all others, with the number of calls it has made in each group. Once all have called only the
-// death of a process (or a deadline that passes at that very moment) can hold others up, which ends the job.
+// it will not call: who fails or leaves tells all others, with the number of calls it has made in each group. Also a rank whose deadline has
+// passed says so and waits on, for as long again: those who come later learn of it before they call. Once all have called only the death of
+// a process can hold others up, which ends the job.
 #pragma once
 
 #include <cfp/runtime/communicator.hpp>
@@ -19,6 +20,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -107,15 +109,50 @@ class process_world : public rank_grid {
   /// How long a rank waits for the others before it fails: 10 minutes unless set.
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
 
-  /// This rank ends with an error: whoever waits in a collective, or calls one later, throws communicator_error.
+  /// This rank ends with an error: whoever calls a collective later throws communicator_error, and whoever waits in one that cannot take
+  /// place any more. (A stream of this rank that waits in one is released when a member of its group says that it will not call.)
   void fail(int rank, const std::string& what) { record({rank, "rank " + std::to_string(rank) + " failed: " + what, false}); }
-  /// This rank's part of a job ends well: whoever still waits for it throws.
+
+  /// This rank's part of a job ends well, unless it has failed: whoever still waits for it throws.
   void leave() {
     {
       const std::lock_guard lock(mutex_);
+      if (known(rank_)) return;
       ++ended_[static_cast<std::size_t>(rank_)].left;
     }
     tell({rank_, "", false});
+  }
+
+  /// Waits until every rank has left the job or failed. True if all have left it: the next can begin. If some rank does neither within the
+  /// deadline after a failure became known, all processes are ended.
+  bool end() {
+    std::chrono::steady_clock::time_point since;
+    for (bool failing = false;; std::this_thread::yield()) {
+      listen();
+      {
+        const std::lock_guard lock(mutex_);
+        int left = 0, over = 0;
+        for (int r = 0; r < size(); ++r) {
+          left += has_left(r);
+          over += has_left(r) || known(r);
+        }
+        const bool sent = std::all_of(told_.begin(), told_.end(), [](announcement& m) { return done(m.going); });
+        if (sent) told_.clear();
+        if (sent && left == size()) {  // what some say of the next job already, is the next job's
+          ++job_;
+          for (ended& e : ended_)
+            if (e.left == job_) e.made.clear();
+          return true;
+        }
+        if (sent && over == size()) return false;
+        if (!failing && !errors_.empty()) {
+          failing = true;
+          since = std::chrono::steady_clock::now();
+        }
+      }
+      if (failing && std::chrono::steady_clock::now() - since >= deadline_)
+        give_up(rank_failure(errors()).what() + std::string("\n  then rank ") + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " for the others to end");
+    }
   }
 
   bool failed() const {
@@ -123,34 +160,11 @@ class process_world : public rank_grid {
     return !errors_.empty();
   }
 
-  /// Waits until every rank has left the job or failed; false after the deadline. Nothing then remains of a job that all have left.
-  bool end() {
-    const auto begin = std::chrono::steady_clock::now();
-    for (;; std::this_thread::yield()) {
-      listen();
-      {
-        const std::lock_guard lock(mutex_);
-        int over = 0;
-        for (int r = 0; r < size(); ++r)
-          over += has_left(r) || std::any_of(errors_.begin(), errors_.end(), [r](const rank_error& e) { return e.rank == r; });
-        if (over == size()) {
-          if (errors_.empty()) {
-            ++job_;
-            for (ended& e : ended_)
-              if (e.left == job_) e.made.clear();  // who has left the next job too said so since
-          }
-          return true;
-        }
-      }
-      if (std::chrono::steady_clock::now() - begin >= deadline_) return false;
-    }
-  }
-
-  /// The error of each rank that is known to have failed, causes first.
+  /// The error of each rank that is known to have failed, causes first, then by rank: clocks of processes are not one clock.
   std::vector<rank_error> errors() const {
     const std::lock_guard lock(mutex_);
     std::vector<rank_error> out = errors_;
-    std::stable_sort(out.begin(), out.end(), [](const rank_error& a, const rank_error& b) { return a.consequence < b.consequence; });
+    std::sort(out.begin(), out.end(), [](const rank_error& a, const rank_error& b) { return std::pair(a.consequence, a.rank) < std::pair(b.consequence, b.rank); });
     return out;
   }
 
@@ -167,18 +181,24 @@ class process_world : public rank_grid {
       detail::mpi_check(MPI_Irecv(&g.calls[i], sizeof(detail::sent_call), MPI_BYTE, member, call_tag, g.comm, &g.coming[i]), "MPI_Irecv");
       detail::mpi_check(MPI_Isend(&g.mine, sizeof(detail::sent_call), MPI_BYTE, member, call_tag, g.comm, &g.going[i]), "MPI_Isend");
     }
-    const auto start = std::chrono::steady_clock::now();
-    for (long turn = 1; !(done(g.coming) && done(g.going)); ++turn) {
+    auto start = std::chrono::steady_clock::now();
+    bool is_late = false;
+    for (long turn = 1; !done(g.coming) || !done(g.going); ++turn) {
       if (turn % 64 != 0) continue;
       check(g, call);
-      if (std::chrono::steady_clock::now() - start >= deadline_) late(g, call);
+      if (std::chrono::steady_clock::now() - start >= deadline_) {
+        if (is_late) give_up(rank_failure(errors()).what());
+        record({rank_, lateness(g, call), false});
+        is_late = true;
+        start = std::chrono::steady_clock::now();
+      }
       std::this_thread::yield();
     }
     for (std::size_t i = 0; i < g.ranks.size(); ++i)
       if (!(g.calls[i].call() == g.calls[0].call())) mismatch(g, g.calls[0].call(), g.calls[i].call(), g.ranks[i], call);
   }
 
-  /// Returns once what was begun is done. All members are there: if it takes longer than the deadline, one has died, and the job ends here.
+  /// Returns once what was begun is done. All members are there: if it takes ten minutes and the deadline, one has died, and the job ends here.
   void finish(detail::process_group& g, const detail::collective_call& call, MPI_Request& request) {
     const auto begin = std::chrono::steady_clock::now();
     int arrived = 0;
@@ -186,8 +206,9 @@ class process_world : public rank_grid {
       detail::mpi_check(MPI_Test(&request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
       if (arrived != 0) return;
       if (turn % 64 != 0) continue;
-      if (std::chrono::steady_clock::now() - begin >= deadline_)
-        give_up("rank " + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " in " + call.text() + g.where + " for its data");
+      const auto waited = std::chrono::steady_clock::now() - begin;
+      if (waited >= deadline_ + std::chrono::minutes(10))
+        give_up("rank " + std::to_string(rank_) + " waited " + milliseconds(waited) + " in " + call.text() + g.where + " for its data");
       std::this_thread::yield();
     }
   }
@@ -201,15 +222,24 @@ class process_world : public rank_grid {
 
  private:
   static constexpr int call_tag = 1, error_tag = 2;
+  static constexpr std::size_t longest = 1000;
 
   static std::string milliseconds(std::chrono::nanoseconds t) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms"; }
 
+  // One by one: those that are done are then known to be.
   static bool done(std::vector<MPI_Request>& requests) {
-    int all = 0;
-    detail::mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE), "MPI_Testall");
-    return all != 0;
+    bool all = true;
+    for (MPI_Request& r : requests) {
+      int is = 1;
+      if (r != MPI_REQUEST_NULL) detail::mpi_check(MPI_Test(&r, &is, MPI_STATUS_IGNORE), "MPI_Test");
+      all = all && is != 0;
+    }
+    return all;
   }
 
+  bool known(int r) const {
+    return std::any_of(errors_.begin(), errors_.end(), [r](const rank_error& e) { return e.rank == r; });
+  }
   bool has_left(int r) const { return ended_[static_cast<std::size_t>(r)].left > job_; }
 
   // Before a call: throws if any rank is known to have failed.
@@ -256,11 +286,11 @@ class process_world : public rank_grid {
     return g.coming[i] == MPI_REQUEST_NULL;
   }
 
-  [[noreturn]] void late(const detail::process_group& g, const detail::collective_call& call) {
+  std::string lateness(const detail::process_group& g, const detail::collective_call& call) const {
     std::string missing;
     for (const int r : g.ranks)
-      if (!calls(g, r)) missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(r);
-    stop("rank " + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " in " + call.text() + g.where + " for " + missing);
+      if (r != rank_ && !calls(g, r)) missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(r);
+    return "rank " + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " in " + call.text() + g.where + " for " + missing;
   }
 
   [[noreturn]] void stop(const std::string& message) {
@@ -281,35 +311,37 @@ class process_world : public rank_grid {
 
   // Of a rank's errors the first is kept; all others are told.
   void record(const rank_error& e) {
+    listen();
     {
       const std::lock_guard lock(mutex_);
-      for (const rank_error& known : errors_)
-        if (known.rank == e.rank) return;
+      if (known(e.rank)) return;
       errors_.push_back(e);
     }
     tell(e);
   }
 
-  // To every other rank: an error, or with no message that this rank has left; and what it has called.
+  // To every other rank: an error, or with no message that this rank has left; and what it has called. Short enough to be sent at once.
   void tell(const rank_error& e) {
     std::string text = e.message.empty() ? "l" : e.consequence ? "c" : "e";
     const std::lock_guard lock(mutex_);
     for (const detail::process_group& g : groups_) text.append(reinterpret_cast<const char*>(&g.made), sizeof g.made);
-    told_.push_back(text + e.message);
+    told_.push_back({text + (e.message.size() <= longest ? e.message : e.message.substr(0, longest) + " ..."), {}});
+    announcement& m = told_.back();
+    m.going.assign(static_cast<std::size_t>(size()), MPI_REQUEST_NULL);
     for (int r = 0; r < size(); ++r)
-      if (r != rank_) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(told_.back().data(), static_cast<int>(told_.back().size()), MPI_CHAR, r, error_tag, alarm_, &request);
-        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-      }
+      if (r != rank_) MPI_Isend(m.text.data(), static_cast<int>(m.text.size()), MPI_CHAR, r, error_tag, alarm_, &m.going[static_cast<std::size_t>(r)]);
   }
 
   void listen() {
     const std::lock_guard lock(mutex_);
-    for (int here = 1; here != 0;) {
+    for (int empty = 0; empty < 2;) {  // a look at what has arrived lets more arrive
       MPI_Status status;
+      int here = 0;
       MPI_Iprobe(MPI_ANY_SOURCE, error_tag, alarm_, &here, &status);
-      if (here == 0) return;
+      if (here == 0) {
+        ++empty;
+        continue;
+      }
       int length = 0;
       MPI_Get_count(&status, MPI_CHAR, &length);
       std::string text(static_cast<std::size_t>(length), ' ');
@@ -322,6 +354,11 @@ class process_world : public rank_grid {
     }
   }
 
+  // What was told, while it is on its way.
+  struct announcement {
+    std::string text;
+    std::vector<MPI_Request> going;
+  };
   // What a rank that has ended a job said.
   struct ended {
     long left = 0;                   // jobs
@@ -336,7 +373,7 @@ class process_world : public rank_grid {
   std::vector<rank_error> errors_;
   std::vector<ended> ended_;  // by rank
   long job_ = 0;              // that all had left before
-  std::deque<std::string> told_;  // until the end: they may still be on their way
+  std::deque<announcement> told_;
 };
 
 }  // namespace cfp

@@ -47,9 +47,10 @@ class process_communicator {
   void all_gather(const T* in, T* out, std::size_t count) const {
     meet<T>(collective_kind::all_gather, count, reduction::sum, -1, [&](MPI_Datatype type, const auto& done) {
       const int n = static_cast<int>(count);
-      const void* from = in == out + index() * count ? MPI_IN_PLACE : static_cast<const void*>(in);
+      T* const own = out + index() * count;
+      if (in != own) std::copy_n(in, count, own);
       MPI_Request request = MPI_REQUEST_NULL;
-      detail::mpi_check(MPI_Iallgather(from, n, type, out, n, type, group_->comm, &request), "MPI_Iallgather");
+      detail::mpi_check(MPI_Iallgather(MPI_IN_PLACE, 0, type, out, n, type, group_->comm, &request), "MPI_Iallgather");
       done(request);
     });
   }
@@ -119,9 +120,10 @@ class process_communicator {
   template <class T, class Move>
   void meet(collective_kind kind, std::size_t count, reduction by, int root, const Move& move) const {
     const detail::collective_call call = detail::call_of<T>(kind, count, by, root);
-    if (count * members() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-      const std::string message = call.text() + group_->where + " is more than MPI counts: at most " +
-                                  std::to_string(std::numeric_limits<int>::max()) + " among all members";
+    const auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());  // MPI counts with int
+    const bool by_pieces = kind == collective_kind::all_reduce || kind == collective_kind::broadcast;
+    if (const std::size_t limit = by_pieces ? most - members() : most / members(); count > limit) {
+      const std::string message = call.text() + group_->where + " is more than MPI counts, at most " + std::to_string(limit);
       world_->fail(world_->rank(), message);
       throw communicator_error(message);
     }

@@ -34,7 +34,7 @@ class process_pool {
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }
 
   /// Calls f(process_context&) here, as every process does, and returns when all have ended. Throws rank_failure on all of them if any has
-  /// failed; the pool can then not be used again. A process that does not end within the deadline after that is ended, with all others.
+  /// failed; the pool can then not be used again. A process that does not end within the deadline after a failure is ended, with all others.
   template <class F>
   void run(F&& f) {
     for (auto& axis : context_.axes) axis.reset_counted();
@@ -47,18 +47,10 @@ class process_pool {
     } catch (...) {
       world_.fail(rank(), "an exception that is no std::exception");
     }
-    const bool all = world_.end();
-    if (!all) world_.give_up(rank_failure(unended()).what());
-    if (world_.failed()) throw rank_failure(world_.errors());
+    if (!world_.end()) throw rank_failure(world_.errors());
   }
 
  private:
-  std::vector<rank_error> unended() const {
-    std::vector<rank_error> out = world_.errors();
-    out.push_back({rank(), "rank " + std::to_string(rank()) + " waited in vain for the others to end", true});
-    return out;
-  }
-
   process_world world_;
   process_context context_;
 };
