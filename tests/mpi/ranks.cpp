@@ -35,8 +35,16 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out) {
     std::vector<T> result;
     switch (same() % 7) {
       case 0: group.all_reduce((result = filled(count)).data(), count, by); break;
-      case 1: result.resize(n * count); group.all_gather(filled(count).data(), result.data(), count); break;
-      case 2: result = filled(n * count); group.all_gather(result.data() + static_cast<std::size_t>(group.rank()) * count, result.data(), count); break;
+      case 1:
+      case 2:  // in place or not, each rank as it likes
+        if (own() % 2 == 0) {
+          result = filled(n * count);
+          group.all_gather(result.data() + static_cast<std::size_t>(group.rank()) * count, result.data(), count);
+        } else {
+          result.resize(n * count);
+          group.all_gather(filled(count).data(), result.data(), count);
+        }
+        break;
       case 3: result.resize(count); group.reduce_scatter(filled(n * count).data(), result.data(), count, by); break;
       case 4: result.resize(n * count); group.all_to_all(filled(n * count).data(), result.data(), count); break;
       case 5: group.broadcast((result = filled(count)).data(), count, static_cast<int>(same() % n)); break;
@@ -97,6 +105,24 @@ int run(const std::string& what, int processes) {
   }
   pool.run([&](process_context& c) {
     if (what == "throws" && c.rank == 1) throw std::runtime_error("out of luck");
+    if (what == "both" && c.rank < 2) throw std::runtime_error("out of luck");
+    if (what == "wordy" && c.rank == 1) throw std::runtime_error("out of luck" + std::string(100000, '!'));
+    if (what == "large") c.world.broadcast(x, std::size_t{1} << 31, 0);
+    if (what == "stream") {  // of the rank that fails: it must not hold up its end
+      std::thread stream;
+      if (c.rank == 0) stream = std::thread([&] {
+        try {
+          c.axes[0].barrier();
+        } catch (const communicator_error&) {
+        }
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (c.rank == 0) {
+        c.fail("out of luck");
+        stream.join();
+        return;
+      }
+    }
     if (what == "leaves" && c.rank == 1) return;
     if (what == "killed" && c.rank == 1) std::raise(SIGKILL);
     if (what == "late" && c.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(450));

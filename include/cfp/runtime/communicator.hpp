@@ -131,7 +131,8 @@ struct rank_context_of {
     }
   }
 
-  /// This rank ends with an error: no rank, and no stream of this one, waits for it in a collective any more.
+  /// This rank ends with an error: no rank waits for it in a collective any more, nor does a stream of its own wait for others (between
+  /// processes: as soon as these know of it).
   void fail(const std::string& what) const { shared_->fail(rank, what); }
 
  private:

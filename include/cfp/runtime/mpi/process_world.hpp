@@ -8,9 +8,7 @@
 // a process can hold others up, which ends the job.
 #pragma once
 
-#include <cfp/runtime/communicator.hpp>
-
-#include <mpi.h>
+#include <cfp/runtime/mpi/process_group.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -23,45 +21,6 @@
 #include <utility>
 
 namespace cfp::inline v0_1 {
-
-namespace detail {
-
-/// Throws what MPI says of a call that failed.
-inline void mpi_check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw communicator_error(std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
-}
-
-/// A call as it is sent.
-struct sent_call {
-  std::int64_t kind = 0, count = 0, bits = 0, type = 0, combine = 0, root = 0;
-
-  sent_call() = default;
-  explicit sent_call(const collective_call& c)
-      : kind(c.kind), count(static_cast<std::int64_t>(c.count)), bits(c.bits), type(c.type), combine(static_cast<std::int64_t>(c.combine)), root(c.root) {}
-  collective_call call() const {
-    return {static_cast<int>(kind),  static_cast<std::size_t>(count),     static_cast<std::uint32_t>(bits),
-            static_cast<char>(type), static_cast<reduction>(combine), static_cast<int>(root)};
-  }
-};
-
-/// The end of one rank in a group of processes.
-struct process_group {
-  MPI_Comm comm = MPI_COMM_NULL;
-  std::string where;            // after a call in a message: "" or " on axis 1"
-  std::vector<int> ranks;       // of the members, in the world
-  std::vector<sent_call> calls;  // of the members; they arrive here, so they outlive a call that is given up
-  std::vector<MPI_Request> coming, going;
-  sent_call mine;
-  std::int64_t made = 0;         // calls of this rank
-  std::vector<std::byte> kept;  // of members' data, while they are combined
-  traffic counted;
-};
-
-}  // namespace detail
 
 /// The state of this process' rank: one group of all, and one per mesh axis. MPI must have been initialised, with MPI_THREAD_MULTIPLE if
 /// streams run beside (`process_job` does it). All processes construct it together.

@@ -132,9 +132,7 @@ class process_communicator {
       MPI_Datatype type = MPI_DATATYPE_NULL;
       detail::mpi_check(MPI_Type_contiguous(sizeof(T), MPI_BYTE, &type), "MPI_Type_contiguous");
       detail::mpi_check(MPI_Type_commit(&type), "MPI_Type_commit");
-      move(type, [&](MPI_Request& request) {
-        world_->finish(*group_, call, request);
-      });
+      move(type, [&](MPI_Request& request) { world_->finish(*group_, call, request); });
       MPI_Type_free(&type);
     }
     group_->counted.count(kind, count * sizeof(T), members());
