@@ -4,7 +4,6 @@
 
 #include <cfp/core/config.hpp>
 
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -15,11 +14,11 @@ struct bf16 {
 
   bf16() = default;
   CFP_HOST_DEVICE constexpr explicit bf16(float x) {
-    const auto u = std::bit_cast<std::uint32_t>(x);
+    const auto u = __builtin_bit_cast(std::uint32_t, x);
     if ((u & 0x7fffffffu) > 0x7f800000u) bits = static_cast<std::uint16_t>(u >> 16 | 0x40u);  // not a number stays so
     else bits = static_cast<std::uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
-  CFP_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  CFP_HOST_DEVICE constexpr operator float() const { return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16); }
 };
 
 /// The type in which numbers stored as `T` are computed, and sums of many are stored: float at least.
