@@ -64,8 +64,8 @@ class byte_text {
   inputs what_;
 };
 
-template <class T>
-void give(cfp::host::executor<T>& run, const cfp::graph& g, const batch& b) {
+template <class Executor>
+void give(Executor& run, const cfp::graph& g, const batch& b) {
   for (const auto& [label, data] : b)
     if (const int v = g.find(label); v >= 0) run.set_input(v, data);
 }
@@ -84,10 +84,11 @@ struct trained {
   std::vector<int> weights;
 };
 
-/// Trains `steps` steps: from the beginning, or from a saved state; the state afterwards goes into `to`.
-template <class T, class S = float>
+/// Trains `steps` steps: from the beginning, or from a saved state; the state afterwards goes into `to` if it `saves`: one process has it
+/// in a file, `to` of others is null.
+template <class T, class S = float, class Pool = cfp::rank_pool>
 trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::kernels<T>& k, const byte_text& text,
-                 long steps, std::uint64_t seed, const cfp::host::state_file<S>* from = nullptr, cfp::host::state_file<cfp::wide_t<T>>* to = nullptr) {
+                 long steps, std::uint64_t seed, const cfp::host::state_file<S>* from = nullptr, cfp::host::state_file<cfp::wide_t<T>>* to = nullptr, bool saves = false) {
   trained<T> out;
   for (int v = 0; v < g.value_count(); ++v)
     if (g[v].role == cfp::value_role::weight && g[v].producer < 0) out.weights.push_back(v);
@@ -95,21 +96,29 @@ trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::ke
     out.before.emplace_back(static_cast<std::size_t>(cfp::elements(g[v].shape)));
     out.after.emplace_back(static_cast<std::size_t>(cfp::elements(g[v].shape)));
   }
-  cfp::rank_pool pool(sizes(p.mesh));
-  pool.run([&](cfp::rank_context& rank) {
-    cfp::host::executor<T> run(p, g, k, rank, seed);
+  Pool pool(sizes(p.mesh));
+  pool.run([&]<class Rank>(Rank& rank) {
+    cfp::host::executor<T, Rank> run(p, g, k, rank, seed);
+    const auto collect = [&](int value, cfp::wide_t<T>* whole) {
+      run.collect(value, whole);
+      rank.complete(whole, static_cast<std::size_t>(cfp::elements(g[value].shape)));
+    };
     if (from != nullptr)
       for (const auto& [value, whole] : from->tensors()) run.place(value, whole);
-    for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.before[w]);
+    for (std::size_t w = 0; w < out.weights.size(); ++w) collect(out.weights[w], out.before[w].data());
     const long done = from != nullptr ? from->step() : 0;
     for (long s = done + 1; s <= done + steps; ++s) {
       const std::vector<batch> data = text.of_step(s, p.passes);
       run.run(s, [&](int pass) { give(run, g, data[static_cast<std::size_t>(pass)]); });
-      if (rank.rank == 0) out.loss.push_back(run.loss());
+      if (rank.leads()) out.loss.push_back(run.loss());
     }
-    for (std::size_t w = 0; w < out.weights.size(); ++w) run.collect(out.weights[w], out.after[w]);
-    if (to != nullptr)
-      for (const auto& [value, whole] : to->tensors()) run.collect(value, whole);
+    for (std::size_t w = 0; w < out.weights.size(); ++w) collect(out.weights[w], out.after[w].data());
+    if (to == nullptr && !saves) return;
+    for (int v = 0; v < g.value_count(); ++v) {
+      if (!cfp::host::state_file<cfp::wide_t<T>>::is_state(g[v])) continue;
+      std::vector<cfp::wide_t<T>> elsewhere(to == nullptr ? static_cast<std::size_t>(cfp::elements(g[v].shape)) : 0);
+      collect(v, to == nullptr ? elsewhere.data() : to->data(v));
+    }
   });
   return out;
 }
@@ -185,29 +194,29 @@ difference compare(const trained<T>& a, const trained<T>& b, const cfp::graph& g
 struct observed {
   std::vector<double> ms;      ///< per step, slowest rank
   long peak_bytes = 0;         ///< most any rank held
-  cfp::collective_count sent;  ///< counted in the communicators, per step, by rank 0
+  cfp::collective_count sent;  ///< counted in the communicators, per step, by the first rank of a process
   double outside = 0;          ///< share of a step outside kernels and conversions
 };
 
 /// Runs all plans in turn, step by step, `steps` of each after a warm-up. `links` of the first axes, where they are to be slow.
-template <class T>
+template <class T, class Pool = cfp::rank_pool>
 std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp::graph& g, const cfp::mesh_shape& mesh, const cfp::host::kernels<T>& k,
                            const byte_text& text, int steps, std::uint64_t seed, const std::function<void(int, int)>& tell, const std::vector<cfp::rank_link>& links = {}) {
   std::vector<observed> out(plans.size());
-  std::vector<double> of_rank(static_cast<std::size_t>(mesh.devices()));
-  std::vector<std::vector<long>> peaks(plans.size(), std::vector<long>(of_rank.size()));
-  cfp::rank_pool pool(sizes(mesh));
-  for (std::size_t axis = 0; axis < links.size(); ++axis) pool.set_link(static_cast<int>(axis), links[axis]);
-  pool.run([&](cfp::rank_context& rank) {
-    std::vector<std::unique_ptr<cfp::host::executor<T>>> runs;
-    const auto me = static_cast<std::size_t>(rank.rank);
+  Pool pool(sizes(mesh));
+  if constexpr (std::is_same_v<Pool, cfp::rank_pool>)
+    for (std::size_t axis = 0; axis < links.size(); ++axis) pool.set_link(static_cast<int>(axis), links[axis]);
+  pool.run([&]<class Rank>(Rank& rank) {
+    std::vector<std::unique_ptr<cfp::host::executor<T, Rank>>> runs;
+    std::vector<std::int64_t> peaks;
     for (std::size_t p = 0; p < plans.size(); ++p) {
       const long base = bytes_now;
       bytes_peak = base;
-      runs.push_back(std::make_unique<cfp::host::executor<T>>(plans[p]->code, g, k, rank, seed));
+      runs.push_back(std::make_unique<cfp::host::executor<T, Rank>>(plans[p]->code, g, k, rank, seed));
       runs.back()->run(1, [&](int pass) { give(*runs.back(), g, text.at(pass)); });
-      peaks[p][me] = bytes_peak - base;
+      peaks.push_back(bytes_peak - base);
     }
+    rank.world.all_reduce(peaks.data(), peaks.size(), cfp::reduction::max);
     for (auto& r : runs) r->spent = {};
     for (int s = 0; s < steps; ++s) {
       for (std::size_t turn = 0; turn < plans.size(); ++turn) {
@@ -218,25 +227,25 @@ std::vector<observed> race(const std::vector<const cfp::plan*>& plans, const cfp
         rank.world.barrier();
         const auto start = std::chrono::steady_clock::now();
         runs[p]->run(s + 2, [&](int pass) { give(*runs[p], g, data[static_cast<std::size_t>(pass)]); });
-        of_rank[me] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-        if (s == 0 && rank.rank == 0)
+        double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        if (s == 0 && rank.leads())
           for (auto& axis : rank.axes)
             for (std::size_t c = 0; c < 5; ++c) {
               out[p].sent.calls[c] += axis.counted().calls[c];
               out[p].sent.bytes[c] += axis.counted().bytes[c];
             }
-        rank.world.barrier();
-        if (rank.rank == 0) out[p].ms.push_back(*std::max_element(of_rank.begin(), of_rank.end()));
+        rank.world.all_reduce(&ms, 1, cfp::reduction::max);
+        if (rank.leads()) out[p].ms.push_back(ms);
       }
-      if (rank.rank == 0 && tell) tell(s + 1, steps);
+      if (rank.leads() && tell) tell(s + 1, steps);
     }
-    if (rank.rank == 0)
-      for (std::size_t p = 0; p < plans.size(); ++p) {
-        const auto& t = runs[p]->spent;
-        out[p].outside = 1 - (t.kernels + t.conversions) / t.total;
-      }
+    if (!rank.leads()) return;
+    for (std::size_t p = 0; p < plans.size(); ++p) {
+      const auto& t = runs[p]->spent;
+      out[p].outside = 1 - (t.kernels + t.conversions) / t.total;
+      out[p].peak_bytes = peaks[p];
+    }
   });
-  for (std::size_t p = 0; p < plans.size(); ++p) out[p].peak_bytes = *std::max_element(peaks[p].begin(), peaks[p].end());
   return out;
 }
 

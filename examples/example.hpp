@@ -11,6 +11,10 @@
 
 #include <CLI/CLI.hpp>
 
+#if defined(CFP_EXAMPLE_MPI)
+#include <cfp/runtime/mpi/run_processes.hpp>
+#endif
+
 #include <iostream>
 #include <optional>
 #include <unistd.h>
@@ -65,7 +69,7 @@ struct example_info {
 };
 
 struct options {
-  std::string model, machine, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, against, save_state, load_state, summary;
+  std::string backend = "threads", model, machine, mesh = "data=2", type = "float32", text, profile_mode = "full", profile, save_plan, save_header, use_plan, against, save_state, load_state, summary;
   bool explain = false;
   long layers = 0, batch = 4, sequence = 32, steps = 10, memory = 0, vocabulary = 0;
   int compare = 20, micro_batches = 1;
@@ -105,6 +109,10 @@ inline std::string read_text(const std::string& path, long need) {
   return text;
 }
 
+/// Of several processes the first speaks and writes files.
+inline int process = 0;
+inline bool is_first() { return process == 0; }
+
 /// One line on a terminal, nothing elsewhere.
 class progress_line {
  public:
@@ -121,7 +129,7 @@ class progress_line {
   }
 
  private:
-  bool terminal_ = isatty(2) != 0;
+  bool terminal_ = is_first() && isatty(2) != 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
@@ -242,7 +250,7 @@ inline bool splits(const decision_graph& d) {
 /// Plans for a machine that is described, on all its meshes or the one given; nothing is run.
 inline int plan_for_machine(const options& o, const example_info& info) {
   for (const auto& [option, given] : {std::pair("--plan", !o.use_plan.empty()), {"--against", !o.against.empty()}, {"--profile", !o.profile.empty()}, {"--load-state", !o.load_state.empty()},
-                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}})
+                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}, {"--backend", o.backend != "threads"}})
     if (given) throw bad_input(std::string("--machine simulates and runs nothing: leave out ") + option);
   const machine m = load_machine(carried_file("machines", "--machine", o.machine));
   const config_file config(o.model);
@@ -308,11 +316,32 @@ inline int plan_for_machine(const options& o, const example_info& info) {
   return 0;
 }
 
-/// Numbers are stored as T.
-template <class T>
+/// Throws bad_input unless every process was given the same: they plan alike, each by itself.
+template <class Pool>
+void same_everywhere(Pool& pool, const options& o, const std::string& arguments) {
+  std::vector<std::int64_t> least, most;
+  const std::vector<std::pair<std::string, std::string>> files{{"the model", o.model}, {"--text", o.text}, {"--profile", o.profile}, {"--plan", o.use_plan}, {"--against", o.against}};
+  const auto put = [&](const std::string& bytes) { least.push_back(static_cast<std::int64_t>(host::name_hash(bytes))); };
+  put(arguments);
+  for (const auto& [what, path] : files) {
+    std::ifstream file(path, std::ios::binary);
+    put(std::string(std::istreambuf_iterator<char>(file), {}));
+  }
+  most = least;
+  pool.run([&](auto& rank) {
+    rank.world.all_reduce(least.data(), least.size(), reduction::min);
+    rank.world.all_reduce(most.data(), most.size(), reduction::max);
+  });
+  if (least[0] != most[0]) throw bad_input("--backend mpi: the processes were started with different options; give all of them the same");
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (least[i + 1] != most[i + 1]) throw bad_input("--backend mpi: the processes read different files for " + files[i].first + " (" + files[i].second + "); copy the same one to every machine");
+}
+
+/// Numbers are stored as T; ranks run in a Pool.
+template <class T, class Pool>
 int run(const options& o, const example_info& info) {
   // What can be wrong is checked before anything long begins.
-  const mesh_shape mesh = read_mesh(o.mesh, 64);
+  const mesh_shape mesh = read_mesh(o.mesh, std::is_same_v<Pool, rank_pool> ? 64 : std::numeric_limits<int>::max());
   const config_file config(o.model);
   if (o.batch % o.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(o.batch) + " cannot be cut into " + std::to_string(o.micro_batches) + " micro-batches of whole sequences");
@@ -324,7 +353,6 @@ int run(const options& o, const example_info& info) {
   if (net.vocabulary < 256) throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(net.vocabulary));
   const std::string corpus = o.text.empty() ? std::string(CFP_SOURCE_DIR) + "/LICENSE" : o.text;
   const driver::byte_text text(read_text(corpus, o.sequence + net.inputs.reach() + 1), rows, o.sequence, o.seed, net.inputs);
-  const bool oversubscribed = mesh.devices() > static_cast<int>(std::thread::hardware_concurrency());
 
   const auto analysis_begin = std::chrono::steady_clock::now();
   training how;
@@ -370,10 +398,13 @@ int run(const options& o, const example_info& info) {
   one.axes.push({"one", 1});
   program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
   plan_memory(single);
-  const double needed = static_cast<double>(predicted_peak(single)) * mesh.devices() / (1 << 30);
+  Pool pool(driver::sizes(mesh));
+  const int here = pool.on_this_machine();
+  const bool oversubscribed = is_oversubscribed(pool);
+  const double needed = static_cast<double>(predicted_peak(single)) * here / (1 << 30);
   const double present = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
   if (needed > present)
-    throw bad_input("replicated on " + std::to_string(mesh.devices()) + " ranks this needs " + std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
+    throw bad_input("replicated on " + std::to_string(here) + " ranks this needs " + std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
                     std::to_string(static_cast<long>(present)) + "; take fewer --layers, a smaller --batch or --seq, or --analyse");
 
   std::optional<host::state_file<float>> loaded;
@@ -405,7 +436,6 @@ int run(const options& o, const example_info& info) {
       if (const std::string why = table.load(o.profile); !why.empty())
         std::fprintf(stderr, "profile %s ignored: %s\n", o.profile.c_str(), why.c_str());
     const std::vector<int> against = o.against.empty() ? std::vector<int>() : saved_choices("--against", o.against, id, d);
-    rank_pool pool(driver::sizes(mesh));
     profiler measure_with(g, mesh, d, kernels, pool, table);
     const auto start = now();
     const auto measuring = [&](int done, int all, const std::string& what) { line.show("measuring " + what, all ? static_cast<double>(done) / all : 0); };
@@ -444,7 +474,7 @@ int run(const options& o, const example_info& info) {
       explanation = reasons(costs, search.corrected(), d, plans, limits.memory_limit, brief);
     }
     if (o.profile_mode == "lazy") known = measure_with.known();
-    if (!o.profile.empty()) table.save(o.profile);
+    if (!o.profile.empty() && is_first()) table.save(o.profile);
     line.clear();
   }
   const plan& found = plans[0];
@@ -472,13 +502,14 @@ int run(const options& o, const example_info& info) {
     rounding = driver::rounding_decides(alone, driver::train(precise, g, host::kernels<double>(), text, o.steps, o.seed, from), g);
     line.show("training under the plan", 0.7);
     std::optional<host::state_file<float>> to;
-    if (!o.save_state.empty()) to.emplace(host::state_file<float>::create(o.save_state, g, (from ? from->step() : 0) + o.steps));
+    const bool saves = !o.save_state.empty();
+    if (saves && is_first()) to.emplace(host::state_file<float>::create(o.save_state, g, (from ? from->step() : 0) + o.steps));
     host::state_file<float>* const state = to ? &*to : nullptr;
     const plan in_full = realise("found", g, mesh, d, found.choices);
-    together = driver::train(in_full.code, g, in_float, text, o.steps, o.seed, from, rounded ? nullptr : state);
+    together = driver::train<float, float, Pool>(in_full.code, g, in_float, text, o.steps, o.seed, from, rounded ? nullptr : state, saves && !rounded);
     if constexpr (rounded) {
       line.show("training under the plan in " + o.type, 0.85);
-      const driver::trained<T> stored = driver::train(found.code, g, kernels, text, o.steps, o.seed, from, state);
+      const driver::trained<T> stored = driver::train<T, float, Pool>(found.code, g, kernels, text, o.steps, o.seed, from, state, saves);
       for (std::size_t s = 0; s < stored.loss.size(); ++s)
         driver::widen(apart_rounded.loss, std::abs(stored.loss[s] - alone.loss[s]) / std::abs(alone.loss[s]));
     }
@@ -498,14 +529,14 @@ int run(const options& o, const example_info& info) {
   for (const plan& p : plans) racing.push_back(&p);
   std::vector<driver::observed> seen;
   if (o.compare > 0)
-    seen = driver::race(racing, g, mesh, kernels, text, o.compare, o.seed,
+    seen = driver::race<T, Pool>(racing, g, mesh, kernels, text, o.compare, o.seed,
                         [&](int done, int all) { line.show("comparing plans", static_cast<double>(done) / all); });
   std::vector<std::array<double, 3>> ratios;
   for (const driver::observed& s : seen) ratios.push_back(driver::paired_ratio(s.ms, seen[0].ms));
   // A plan that seems faster beyond doubt must be so on fresh steps too.
   for (std::size_t p = 1; p < seen.size(); ++p) {
     if (ratios[p][2] >= 0.95) continue;
-    const auto again = driver::race({racing[0], racing[p]}, g, mesh, kernels, text, o.compare, o.seed + 1,
+    const auto again = driver::race<T, Pool>({racing[0], racing[p]}, g, mesh, kernels, text, o.compare, o.seed + 1,
                                     [&](int done, int all) { line.show("checking " + plans[p].name + " again", static_cast<double>(done) / all); });
     ratios[p] = driver::paired_ratio(again[1].ms, again[0].ms);
   }
@@ -541,7 +572,7 @@ int run(const options& o, const example_info& info) {
                                 {"outside_kernels", seen[p].outside}});
   }
   if (faster && !oversubscribed) std::printf("a compared plan is faster than the found one, on fresh steps too: what was measured does not hold here\n");
-  if (oversubscribed) std::printf("oversubscribed: %d ranks on %u threads; these times are no timings\n", mesh.devices(), std::thread::hardware_concurrency());
+  if (oversubscribed) std::printf("oversubscribed: %d ranks on %u threads; these times are no timings\n", here, std::thread::hardware_concurrency());
   summary["oversubscribed"] = oversubscribed;
   summary["verification"] = {{"steps", o.steps}, {"loss_single", alone.loss}, {"loss_parallel", together.loss},
                              {"max_relative_error", apart.loss}, {"parameters_max_relative_error", apart.parameters},
@@ -551,12 +582,12 @@ int run(const options& o, const example_info& info) {
   std::printf("memory per rank of the found plan, MiB: weights %.1f, optimizer %.1f, activations kept for backward %.1f, transient (gradients too) %.1f\n",
               static_cast<double>(weights) / 1048576, static_cast<double>(state) / 1048576,
               static_cast<double>(kept.kept - weights - state) / 1048576, static_cast<double>(kept.transient) / 1048576);
-  if (!o.save_plan.empty()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, id).dump(1));
-  if (!o.save_header.empty()) {
+  if (!o.save_plan.empty() && is_first()) profile_table::write_file(o.save_plan, to_json(found, g, mesh, d, id).dump(1));
+  if (!o.save_header.empty() && is_first()) {
     const segment_times times(blocks, parts, d);
     profile_table::write_file(o.save_header, plan_header(header_space(o.save_header), id, found, g, mesh, times));
   }
-  if (!o.summary.empty()) profile_table::write_file(o.summary, summary.dump(1));
+  if (!o.summary.empty() && is_first()) profile_table::write_file(o.summary, summary.dump(1));
   if (!counts_agree) {
     std::fprintf(stderr, "collectives counted in the communicators differ from those inferred from the rules\n");
     return 1;
@@ -566,6 +597,57 @@ int run(const options& o, const example_info& info) {
     return 1;
   }
   return 0;
+}
+
+/// Says what was thrown, and returns the exit code for it.
+inline int report() {
+  const auto say = [](const char* what, int code) {
+    if (is_first()) std::fprintf(stderr, "%s\n", what);
+    return code;
+  };
+  try {
+    throw;
+  } catch (const bad_input& e) {
+    return say(e.what(), 2);
+  } catch (const invalid_machine& e) {
+    return say(e.what(), 2);
+  } catch (const host::bad_state& e) {
+    return say(e.what(), 2);
+  } catch (const shape_error& e) {
+    return say(words(e).characters, 2);
+  } catch (const char* e) {
+    return say(e, 1);
+  } catch (const rank_failure& e) {
+    if (!is_first() && e.errors().front().rank == process) std::fprintf(stderr, "%s\n", e.what());  // the first may not be there any more
+    return say(e.what(), 1);
+  } catch (const std::exception& e) {
+    return say(e.what(), 1);
+  }
+}
+
+/// Runs it in ranks of the kind asked for.
+template <class T>
+int run_ranks_of(const options& o, const example_info& info, [[maybe_unused]] const std::string& arguments) {
+  if (o.backend == "threads") return run<T, rank_pool>(o, info);
+#if defined(CFP_EXAMPLE_MPI)
+  const process_job job;
+  MPI_Comm_rank(MPI_COMM_WORLD, &process);
+  if (!is_first() && std::freopen("/dev/null", "w", stdout) == nullptr) throw std::runtime_error("/dev/null cannot be opened");
+  try {
+    const mesh_shape mesh = read_mesh(o.mesh, std::numeric_limits<int>::max());
+    try {
+      process_pool pool(driver::sizes(mesh));
+      same_everywhere(pool, o, arguments);
+    } catch (const std::invalid_argument& e) {
+      throw bad_input("--mesh " + o.mesh + ": " + e.what());
+    }
+    return run<T, process_pool>(o, info);
+  } catch (...) {  // before MPI ends
+    return report();
+  }
+#else
+  throw bad_input("--backend mpi: this program was built without MPI; install libopenmpi-dev and build it again");
+#endif
 }
 
 /// The program: 0 all well, 1 a promise was broken, 2 bad input.
@@ -579,6 +661,8 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--micro-batches", o.micro_batches, "pieces a step's batch comes in; their gradients are added up")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
+  app.add_option("--backend", o.backend, "what ranks are: threads of this program, or processes that mpirun starts, one per device of the mesh")
+      ->check(CLI::IsMember({"threads", "mpi"}))->capture_default_str();
   app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
   app.add_option("--machine", o.machine, "plan for a machine of examples/machines by name, or for a file of that format: simulate, run nothing. Unless said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every mesh of one or two axes");
   app.add_option("--type", o.type, "what numbers are stored as; weights, sums and optimizer state are float32 either way")
@@ -610,6 +694,8 @@ inline int run_example(int argc, char** argv, const example_info& info) {
     const int code = app.exit(e);
     return code == 0 ? 0 : 2;
   }
+  std::string arguments;
+  for (int i = 1; i < argc; ++i) arguments.append(argv[i]).append(1, '\n');
   o.mesh_given = app.get_option("--mesh")->count() > 0;
   const bool described = app.get_option("--machine")->count() > 0;
   if (described) {  // what people train there, unless said otherwise
@@ -619,25 +705,9 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   }
   try {
     if (described) return plan_for_machine(o, info);
-    return o.type == "float32" ? run<float>(o, info) : run<bf16>(o, info);
-  } catch (const bad_input& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  } catch (const invalid_machine& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  } catch (const host::bad_state& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  } catch (const shape_error& e) {
-    std::fprintf(stderr, "%s\n", words(e).characters);
-    return 2;
-  } catch (const char* e) {
-    std::fprintf(stderr, "%s\n", e);
-    return 1;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+    return o.type == "float32" ? run_ranks_of<float>(o, info, arguments) : run_ranks_of<bf16>(o, info, arguments);
+  } catch (...) {
+    return report();
   }
 }
 

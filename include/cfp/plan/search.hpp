@@ -138,7 +138,7 @@ class plan_search {
       solution s;
       solve_seconds += timed([&] { s = solve(make()); });
       if (!s.feasible || profiler_.ask(first(s.choices)) == 0) return s;
-      if (solve_seconds + pricing_seconds_ < profiler_.seconds_left()) pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
+      if (profiler_.agreed(solve_seconds + pricing_seconds_ < profiler_.seconds_left())) pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
       else costs_ = profiler_.build();
     }
   }

@@ -13,8 +13,8 @@ class profiler : public cost_builder {
   using progress = std::function<void(int done, int all, const std::string& what)>;
 
   /// Numbers are stored as T. Kernels, pool and table must outlive this.
-  template <class T>
-  profiler(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, rank_pool& pool, profile_table& table)
+  template <class T, class Pool>
+  profiler(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, Pool& pool, profile_table& table)
       : cost_builder(g, mesh, d, sizeof(T)), random_(with_random_inputs(g)),
         measure_([this, &k, &pool](const program& p, measure_options options) {
           if (oversubscribed_) options.least = options.most = 1;
@@ -23,7 +23,16 @@ class profiler : public cost_builder {
           if (bounds_.learn(p, random_, instructions)) bounds_moved_ = true;
           return m;
         }),
-        table_(table), bounds_(table), oversubscribed_(pool.size() > static_cast<int>(std::thread::hardware_concurrency())) {}
+        table_(table), bounds_(table), oversubscribed_(is_oversubscribed(pool)),
+        first_says_([&pool](bool said) {
+          std::int32_t x = said;
+          pool.run([&x](auto& rank) {
+            std::int32_t mine = x;
+            rank.world.broadcast(&mine, 1, 0);
+            if (rank.leads()) x = mine;
+          });
+          return x != 0;
+        }) {}
   profiler(const profiler&) = delete;
 
   int measured = 0;                        ///< programs run, not found in the table
@@ -45,6 +54,9 @@ class profiler : public cost_builder {
     out.of = static_cast<int>(wanted.size());
     return out;
   }
+
+  /// What the first rank says: of what a clock decides, that all processes do the same.
+  bool agreed(bool said) const { return first_says_(said); }
 
   /// Seconds that measuring everything else would take, as far as what was measured tells.
   double seconds_left() const {
@@ -172,7 +184,8 @@ class profiler : public cost_builder {
   std::vector<job> measured_;
   knowledge known_;
   double seconds_ = 0;  // measuring
-  const bool oversubscribed_;  // more ranks than cores: these times are no timings, once is enough
+  const bool oversubscribed_;  // these times are no timings, once is enough
+  const std::function<bool(bool)> first_says_;
 };
 
 }  // namespace cfp

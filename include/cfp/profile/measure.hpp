@@ -35,43 +35,53 @@ inline graph with_random_inputs(graph g) {
   return g;
 }
 
+/// Whether more ranks run on a machine than it has cores: then times are no timings.
+template <class Pool>
+bool is_oversubscribed(Pool& pool) {
+  std::int32_t out = 0;
+  pool.run([&](auto& rank) {
+    std::int32_t over = pool.on_this_machine() > static_cast<int>(std::thread::hardware_concurrency());
+    rank.world.all_reduce(&over, 1, reduction::max);
+    if (rank.leads()) out = over;
+  });
+  return out != 0;
+}
+
 /// Time of one step of a planned program: per repeat the slowest rank, over repeats the median. Of several passes one is
 /// run, and counted as often as there are. `instructions` takes the milliseconds of each:
-/// the median over repeats, on the rank where that is least (others wait there).
-template <class T>
-measurement measure(rank_pool& pool, const program& p, const graph& g, const host::kernels<T>& k, const measure_options& options = {}, std::vector<double>* instructions = nullptr) {
+/// the median over repeats, on the rank where that is least (others wait there). Every process gets the same figures.
+template <class T, class Pool>
+measurement measure(Pool& pool, const program& p, const graph& g, const host::kernels<T>& k, const measure_options& options = {}, std::vector<double>* instructions = nullptr) {
   std::vector<double> times;
-  std::vector<std::vector<std::vector<double>>> each(static_cast<std::size_t>(pool.size()), std::vector<std::vector<double>>(p.code.size()));
-  std::vector<double> of_rank(static_cast<std::size_t>(pool.size()));
-  pool.run([&](rank_context& rank) {
+  pool.run([&]<class Rank>(Rank& rank) {
     using clock = std::chrono::steady_clock;
-    host::executor<T> run(p, g, k, rank, 7);
+    host::executor<T, Rank> run(p, g, k, rank, 7);
+    std::vector<std::vector<double>> each(p.code.size());
+    std::vector<double> slowest;
     const auto begin = clock::now();
     for (int repeat = -1; repeat < options.most; ++repeat) {
       rank.world.barrier();
       const auto start = clock::now();
       run.spent = {};
       run.run(repeat + 2, 1, [](int) {});
-      of_rank[static_cast<std::size_t>(rank.rank)] =
-          std::chrono::duration<double, std::milli>(clock::now() - start).count() + (p.passes - 1) * 1000 * run.spent.passes;
-      for (std::size_t i = 0; repeat >= 0 && i < p.code.size(); ++i) each[static_cast<std::size_t>(rank.rank)][i].push_back(1000 * run.last()[i]);
-      rank.world.barrier();
-      std::int32_t enough = 0;
-      if (rank.rank == 0 && repeat >= 0) {
-        times.push_back(*std::max_element(of_rank.begin(), of_rank.end()));
-        const measurement m = summarise(times);
-        const bool late = std::chrono::duration<double>(clock::now() - begin).count() > options.seconds;
-        enough = m.repeats >= options.least && (late || m.spread < options.stable * m.median);
-      }
-      rank.world.broadcast(&enough, 1, 0);
+      double ms = std::chrono::duration<double, std::milli>(clock::now() - start).count() + (p.passes - 1) * 1000 * run.spent.passes;
+      for (std::size_t i = 0; repeat >= 0 && i < p.code.size(); ++i) each[i].push_back(1000 * run.last()[i]);
+      rank.world.all_reduce(&ms, 1, reduction::max);
+      if (repeat < 0) continue;
+      slowest.push_back(ms);
+      const measurement m = summarise(slowest);
+      const bool late = std::chrono::duration<double>(clock::now() - begin).count() > options.seconds;
+      std::int32_t enough = m.repeats >= options.least && (late || m.spread < options.stable * m.median);
+      rank.world.broadcast(&enough, 1, 0);  // clocks differ
       if (enough) break;
     }
+    std::vector<double> least;
+    for (const std::vector<double>& of : each) least.push_back(median(of));
+    if (instructions) rank.world.all_reduce(least.data(), least.size(), reduction::min);
+    if (!rank.leads()) return;
+    times = slowest;
+    if (instructions) *instructions = least;
   });
-  if (instructions) {
-    instructions->assign(p.code.size(), std::numeric_limits<double>::infinity());
-    for (const auto& of : each)
-      for (std::size_t i = 0; i < of.size(); ++i) (*instructions)[i] = std::min((*instructions)[i], median(of[i]));
-  }
   return summarise(times);
 }
 

@@ -131,6 +131,17 @@ struct rank_context_of {
     }
   }
 
+  /// Whether ranks share the memory of one process.
+  static constexpr bool one_process = World::one_process;
+  /// Whether this rank is the one that writes what its process keeps of a job: one in each process.
+  bool leads() const { return !one_process || rank == 0; }
+
+  /// Of a whole tensor that was zero every rank has written its pieces, no two the same one: makes it whole in every process.
+  template <class T>
+  void complete([[maybe_unused]] T* whole, [[maybe_unused]] std::size_t count) const {
+    if constexpr (!one_process) world.all_reduce(whole, count, reduction::sum);
+  }
+
   /// This rank ends with an error: no rank waits for it in a collective any more, nor does a stream of its own wait for others (between
   /// processes: as soon as these know of it).
   void fail(const std::string& what) const { shared_->fail(rank, what); }

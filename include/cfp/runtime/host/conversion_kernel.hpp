@@ -1,7 +1,7 @@
 // Conversions on one rank: packing around collectives, and the local steps (slice, mask, pad).
 #pragma once
 
-#include <cfp/runtime/host/run_ranks.hpp>
+#include <cfp/runtime/communicator.hpp>
 #include <cfp/runtime/program.hpp>
 
 #include <algorithm>
@@ -30,10 +30,10 @@ void move_piece(T* whole, T* packed, const around& w, long n, long k) {
   }
 }
 
-/// Runs one conversion step. `in`, `out`, `scratch` are the memory of the instruction's buffers.
-template <class T>
+/// Runs one conversion step. `in`, `out`, `scratch` are the memory of the instruction's buffers; `axis` the ranks it is among.
+template <class T, class Communicator>
 void run_conversion(const conversion_step& s, const buffer& from, const buffer& to, T* in, T* out, T* scratch0,
-                    T* scratch1, const mesh_shape& mesh, int device, const thread_communicator& axis) {
+                    T* scratch1, const mesh_shape& mesh, int device, const Communicator& axis) {
   using step = conversion_step;
   const long n = mesh.size(s.axis), mine = mesh.coordinate(device, s.axis);
   const std::size_t count_in = static_cast<std::size_t>(elements(from.local));

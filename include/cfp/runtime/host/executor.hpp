@@ -5,6 +5,7 @@
 #include <cfp/runtime/host/fill.hpp>
 #include <cfp/runtime/host/kernels.hpp>
 #include <cfp/runtime/host/numbers.hpp>
+#include <cfp/runtime/host/run_ranks.hpp>
 #include <cfp/runtime/host/side_stream.hpp>
 #include <cfp/runtime/memory.hpp>
 
@@ -21,8 +22,8 @@ struct time_spent {
   double passes = 0;  ///< of the total, in what runs once per micro-batch
 };
 
-/// `T` is what numbers are stored as; wide ones as float at least.
-template <class T>
+/// `T` is what numbers are stored as; wide ones as float at least. `Rank` is the context of a rank: of a thread, of a process.
+template <class T, class Rank = rank_context>
 class executor {
   using wide = wide_t<T>;
   struct prepared {
@@ -37,7 +38,7 @@ class executor {
   static constexpr std::size_t bytes_per_instruction = sizeof(prepared) + sizeof(double) + sizeof(long) + sizeof(int);
 
   /// `p` must have its memory planned and outlive this, as must `g`. Allocates the arena and what persists.
-  executor(const program& p, const graph& g, const kernels<T>& k, rank_context& rank, std::uint64_t seed)
+  executor(const program& p, const graph& g, const kernels<T>& k, Rank& rank, std::uint64_t seed)
       : program_(p), graph_(g), rank_(rank) {
     openblas_set_num_threads(1);
     arena_ = allocate(p.arena_bytes);
@@ -254,7 +255,7 @@ class executor {
 
   const program& program_;
   const graph& graph_;
-  rank_context& rank_;
+  Rank& rank_;
   block arena_;
   std::vector<block> persistent_;
   std::vector<void*> memory_;

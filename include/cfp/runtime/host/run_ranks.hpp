@@ -40,6 +40,7 @@ class rank_pool {
 
   int size() const { return world_.size(); }
   const std::vector<int>& mesh() const { return world_.mesh(); }
+  int on_this_machine() const { return size(); }  ///< ranks
 
   /// How long a rank waits for others in a collective before it fails: 10 minutes unless set. Between jobs.
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }

@@ -63,6 +63,9 @@ class state_file {
     return out;
   }
 
+  /// What such a file holds.
+  static bool is_state(const value& v) { return v.producer < 0 && (v.role == value_role::weight || v.role == value_role::state); }
+
   /// Steps that were trained.
   long step() const { return step_; }
   /// A whole tensor.
@@ -81,7 +84,6 @@ class state_file {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   static constexpr const char* dtype = sizeof(T) == 4 ? "F32" : "F64";
 
-  static bool is_state(const value& v) { return v.producer < 0 && (v.role == value_role::weight || v.role == value_role::state); }
   static std::vector<long> written_shape(const value& v) {
     std::vector<long> out;
     for (int d = 0; d < v.rank(); ++d)

@@ -34,6 +34,8 @@ namespace cfp::inline v0_1 {
 /// other means must end with `leave` or `fail`.
 class thread_world : public rank_grid {
  public:
+  static constexpr bool one_process = true;
+
   explicit thread_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
     left_.resize(static_cast<std::size_t>(size()));
     group_of_.assign(left_.size(), std::vector<detail::thread_group*>(this->mesh().size() + 1));

@@ -26,6 +26,8 @@ namespace cfp::inline v0_1 {
 /// streams run beside (`process_job` does it). All processes construct it together.
 class process_world : public rank_grid {
  public:
+  static constexpr bool one_process = false;
+
   /// Throws std::invalid_argument unless the mesh has as many ranks as the job has processes.
   explicit process_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
     int processes = 0;
@@ -47,6 +49,10 @@ class process_world : public rank_grid {
       g.going = g.coming;
     }
     ended_.resize(static_cast<std::size_t>(size()));
+    MPI_Comm machine = MPI_COMM_NULL;
+    detail::mpi_check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
+    detail::mpi_check(MPI_Comm_size(machine, &on_this_machine_), "MPI_Comm_size");
+    MPI_Comm_free(&machine);
   }
   process_world(const process_world&) = delete;
   ~process_world() {
@@ -63,6 +69,7 @@ class process_world : public rank_grid {
   }
 
   int rank() const { return rank_; }
+  int on_this_machine() const { return on_this_machine_; }  ///< ranks
   detail::process_group& group(int axis) { return groups_[static_cast<std::size_t>(axis + 1)]; }
 
   /// How long a rank waits for the others before it fails: 10 minutes unless set.
@@ -324,7 +331,7 @@ class process_world : public rank_grid {
     std::vector<std::int64_t> made;  // calls, per group; empty: nothing was said in this job
   };
 
-  int rank_ = 0;
+  int rank_ = 0, on_this_machine_ = 1;
   std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
   MPI_Comm alarm_ = MPI_COMM_NULL;
   std::deque<detail::process_group> groups_;  // all, then one per axis

@@ -29,6 +29,7 @@ class process_pool {
   int size() const { return world_.size(); }
   int rank() const { return world_.rank(); }
   const std::vector<int>& mesh() const { return world_.mesh(); }
+  int on_this_machine() const { return world_.on_this_machine(); }  ///< ranks
 
   /// How long a rank waits for others before it fails: 10 minutes unless set.
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }

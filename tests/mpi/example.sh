@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# example.sh CASE MPIEXEC GPT MODEL: the example on processes, where something is wrong, or a state goes from one mesh to another.
+set -euo pipefail
+case=$1 mpiexec=$2 gpt=$3 model=$4
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+common=(--model "$model" --batch 4 --seq 16 --compare 0)
+
+# refused CODE WORDS COMMAND...: it must end with that code and say that, once
+refused() {
+  local code=$1 words=$2 got=0
+  shift 2
+  timeout 100 "$@" > "$folder/out" 2>&1 || got=$?
+  if [ "$got" -ne "$code" ] || [ "$(grep -c -- "$words" "$folder/out")" -ne 1 ]; then
+    echo "ended with $got, expected $code and once '$words' in:"
+    cat "$folder/out"
+    exit 1
+  fi
+}
+
+case $case in
+  wrong_mesh)
+    refused 2 "^--mesh data=3: the mesh has 3 ranks and the job 2 processes; start it with mpirun -n 3" \
+      "$mpiexec" -n 2 "$gpt" --backend mpi "${common[@]}" --mesh data=3 ;;
+  other_options)
+    refused 2 "the processes were started with different options" \
+      "$mpiexec" -n 1 "$gpt" --backend mpi "${common[@]}" --mesh data=2 : -n 1 "$gpt" --backend mpi "${common[@]}" --mesh data=2 --seed 2 ;;
+  other_file)
+    mkdir "$folder/a" "$folder/b"
+    cp "$model" "$folder/a/m.json"
+    sed 's/64/128/' "$model" > "$folder/b/m.json"
+    common[1]=m.json
+    refused 2 "the processes read different files for the model (m.json)" \
+      "$mpiexec" -n 1 -wdir "$folder/a" "$gpt" --backend mpi "${common[@]}" : -n 1 -wdir "$folder/b" "$gpt" --backend mpi "${common[@]}" ;;
+  killed)
+    refused 137 "signal 9" "$mpiexec" -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && { sleep 2; kill -9 $$; } & exec "$@"' sh \
+      "$gpt" --backend mpi "${common[@]}" --steps 100000 ;;
+  state)  # trained on two processes, gone on with on two threads, as without a break
+    "$mpiexec" -n 2 "$gpt" --backend mpi "${common[@]}" --steps 4 --save-state "$folder/s" --save-plan "$folder/plan" > "$folder/first"
+    "$gpt" "${common[@]}" --steps 4 --load-state "$folder/s" --plan "$folder/plan" > "$folder/rest"
+    "$gpt" "${common[@]}" --plan "$folder/plan" --steps 8 > "$folder/whole"
+    ends() { sed -n 's/^verified over .* -> \([0-9.]*\),.*/\1/p' "$1"; }
+    [ -n "$(ends "$folder/rest")" ] && [ "$(ends "$folder/rest")" = "$(ends "$folder/whole")" ] || { cat "$folder"/{first,rest,whole}; exit 1; } ;;
+esac
