@@ -67,7 +67,7 @@ class byte_text {
 template <class Executor>
 void give(Executor& run, const cfp::graph& g, const batch& b) {
   for (const auto& [label, data] : b)
-    if (const int v = g.find(label); v >= 0) run.set_input(v, data);
+    if (const int v = g.find(label); v >= 0) run.memory().set_input(v, data);
 }
 
 inline std::vector<int> sizes(const cfp::mesh_shape& mesh) {
@@ -100,11 +100,11 @@ trained<T> train(const cfp::program& p, const cfp::graph& g, const cfp::host::ke
   pool.run([&]<class Rank>(Rank& rank) {
     cfp::host::executor<T, Rank> run(p, g, k, rank, seed);
     const auto collect = [&](int value, cfp::wide_t<T>* whole) {
-      run.collect(value, whole);
+      run.memory().collect(value, whole);
       rank.complete(whole, static_cast<std::size_t>(cfp::elements(g[value].shape)));
     };
     if (from != nullptr)
-      for (const auto& [value, whole] : from->tensors()) run.place(value, whole);
+      for (const auto& [value, whole] : from->tensors()) run.memory().place(value, whole);
     for (std::size_t w = 0; w < out.weights.size(); ++w) collect(out.weights[w], out.before[w].data());
     const long done = from != nullptr ? from->step() : 0;
     for (long s = done + 1; s <= done + steps; ++s) {

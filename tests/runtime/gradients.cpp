@@ -41,8 +41,8 @@ TEST_CASE("gradients of a GPT equal central differences") {
       double* weight = nullptr;
       const double* moment = nullptr;
       for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-        if (p.buffers[b].value == v) weight = static_cast<double*>(run.memory(static_cast<int>(b)));
-        if (g[p.buffers[b].value].label == label + ".exp_avg") moment = static_cast<const double*>(run.memory(static_cast<int>(b)));
+        if (p.buffers[b].value == v) weight = static_cast<double*>(run.memory()[static_cast<int>(b)]);
+        if (g[p.buffers[b].value].label == label + ".exp_avg") moment = static_cast<const double*>(run.memory()[static_cast<int>(b)]);
       }
       REQUIRE(weight);
       REQUIRE(moment);

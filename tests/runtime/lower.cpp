@@ -139,7 +139,7 @@ outcome train(rank_pool& pool, const program& p, const graph& g, const host::ker
         out.sent[me].calls[c] += static_cast<long>(axis.counted().calls[c]);
         out.sent[me].bytes[c] += static_cast<long>(axis.counted().bytes[c]);
       }
-    for (std::size_t w = 0; w < ids.size(); ++w) run.collect(ids[w], out.weights[w]);
+    for (std::size_t w = 0; w < ids.size(); ++w) run.memory().collect(ids[w], out.weights[w].data());
   });
   return out;
 }
@@ -328,12 +328,12 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
   pool.run([&](rank_context& rank) {
     const auto me = static_cast<std::size_t>(rank.rank);
     host::executor<double> run(p, g, k, rank, 1);
-    auto* in = static_cast<double*>(run.memory(given));
+    auto* in = static_cast<double*>(run.memory()[given]);
     const auto& mine = part[static_cast<std::size_t>(owing_position(c.from, c.mesh, rank.rank))];
     host::each_element(c.shape, c.from, c.mesh, rank.rank,
                        [&](long i, long global) { in[i] = mine[static_cast<std::size_t>(global)]; });
     run.run(1);
-    const auto* out = static_cast<const double*>(run.memory(got));
+    const auto* out = static_cast<const double*>(run.memory()[got]);
     held[me].assign(out, out + elements(local_shape(c.to, c.shape, c.mesh)));
     host::each_element(c.shape, c.from, c.mesh, rank.rank, [&](long i, long global) {
       if (in[i] != mine[static_cast<std::size_t>(global)]) held[me].clear();  // the source must stay as it is

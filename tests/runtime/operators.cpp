@@ -389,8 +389,8 @@ outcome run(rank_pool& pool, const program& p, const graph& g, const host::kerne
         out.sent[me].bytes[c] += static_cast<long>(axis.counted().bytes[c]);
       }
     for (std::size_t w = 0; w < ids.size(); ++w) {
-      e.collect(ids[w], out.after[w]);
-      if (moments[w] >= 0) e.collect(moments[w], out.slope[w]);
+      e.memory().collect(ids[w], out.after[w].data());
+      if (moments[w] >= 0) e.memory().collect(moments[w], out.slope[w].data());
     }
   });
   for (auto& s : out.slope)
@@ -533,7 +533,7 @@ TEST_CASE("gradients of every operator equal central differences") {
         host::executor<double> e(p, x.forward, k, rank, 17);
         double* at = nullptr;
         for (std::size_t b = 0; b < p.buffers.size(); ++b)
-          if (p.buffers[b].value == ids[w]) at = static_cast<double*>(e.memory(static_cast<int>(b)));
+          if (p.buffers[b].value == ids[w]) at = static_cast<double*>(e.memory()[static_cast<int>(b)]);
         for (std::size_t i = 0; at && i < difference.size(); ++i) {
           const double kept = at[i], h = 1e-5;
           at[i] = kept + h;

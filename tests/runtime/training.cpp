@@ -40,7 +40,7 @@ std::vector<double> after(const graph& g, const std::string& label, long steps) 
       const auto data = text.of_step(s, p.passes);
       run.run(s, [&](int pass) { driver::give(run, g, data[static_cast<std::size_t>(pass)]); });
     }
-    run.collect(v, out);
+    run.memory().collect(v, out.data());
   });
   return out;
 }
@@ -129,7 +129,7 @@ TEST_CASE("dropout keeps the mean, and differs from step to step, from place to 
       e.run(step);
       for (std::size_t i = 0; i < p.buffers.size(); ++i)
         if (g[p.buffers[i].value].label == of) {
-          const double* const at = static_cast<const double*>(e.memory(static_cast<int>(i)));
+          const double* const at = static_cast<const double*>(e.memory()[static_cast<int>(i)]);
           out.assign(at, at + 40 * 1003);
         }
     });

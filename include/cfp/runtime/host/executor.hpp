@@ -2,17 +2,13 @@
 #pragma once
 
 #include <cfp/runtime/host/conversion_kernel.hpp>
-#include <cfp/runtime/host/fill.hpp>
 #include <cfp/runtime/host/kernels.hpp>
-#include <cfp/runtime/host/numbers.hpp>
+#include <cfp/runtime/host/rank_memory.hpp>
 #include <cfp/runtime/host/run_ranks.hpp>
 #include <cfp/runtime/host/side_stream.hpp>
-#include <cfp/runtime/memory.hpp>
 
 #include <chrono>
 #include <memory>
-
-#include <sys/mman.h>
 
 namespace cfp::inline v0_1::host {
 
@@ -39,22 +35,8 @@ class executor {
 
   /// `p` must have its memory planned and outlive this, as must `g`. Allocates the arena and what persists.
   executor(const program& p, const graph& g, const kernels<T>& k, Rank& rank, std::uint64_t seed)
-      : program_(p), graph_(g), rank_(rank) {
+      : program_(p), rank_(rank), memory_(p, g, rank.rank, seed) {
     openblas_set_num_threads(1);
-    arena_ = allocate(p.arena_bytes);
-    memory_.resize(p.buffers.size(), nullptr);
-    for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-      const buffer& x = p.buffers[b];
-      if (x.root != static_cast<int>(b)) continue;
-      if (!x.persistent) {
-        memory_[b] = x.offset < 0 ? nullptr : arena_.get() + x.offset;
-        continue;
-      }
-      persistent_.push_back(allocate(x.bytes));
-      memory_[b] = persistent_.back().get();
-      fill(x, memory_[b], seed);
-    }
-    for (std::size_t b = 0; b < p.buffers.size(); ++b) memory_[b] = memory_[static_cast<std::size_t>(p.buffers[b].root)];
     steps_.reserve(p.code.size());
     last_.resize(p.code.size());
     for (const instruction& i : p.code) {
@@ -64,8 +46,8 @@ class executor {
         s.bound = bind_call(p, g, i, rank.rank);
         s.bound.passes = p.passes;
         s.bound.seed = seed;
-        for (int o = 0; o < i.in.size(); ++o) s.bound.operand[o].data = memory(i.in[o]);
-        for (int o = 0; o < i.out.size(); ++o) s.bound.result[o].data = memory(i.out[o]);
+        for (int o = 0; o < i.in.size(); ++o) s.bound.operand[o].data = memory_[i.in[o]];
+        for (int o = 0; o < i.out.size(); ++o) s.bound.result[o].data = memory_[i.out[o]];
         if (!i.nothing) s.run = k.find(*g.at(i.op).op);
       }
       steps_.push_back(s);
@@ -98,7 +80,7 @@ class executor {
       const auto start = clock::now();
       run_range(first, end, step, pass);
       spent.passes += seconds(clock::now() - start);
-      if (program_.loss >= 0) loss_ += static_cast<double>(*static_cast<const wide*>(memory(program_.loss))) / passes;
+      if (program_.loss >= 0) loss_ += memory_.loss() / passes;
     }
     run_range(end, steps_.size(), step, 0);
     spent.total += seconds(clock::now() - begin);
@@ -107,45 +89,8 @@ class executor {
   /// The loss of the last run (complete on every rank): the mean over its micro-batches.
   double loss() const { return loss_; }
 
-  /// Writes this rank's piece of an input from the whole tensor.
-  void set_input(int value, const std::vector<std::int32_t>& whole) {
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      const buffer& x = program_.buffers[b];
-      if (x.value != value || !x.persistent) continue;
-      auto* out = static_cast<std::int32_t*>(memory_[b]);
-      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank,
-                   [&](long i, long global) { out[i] = whole[static_cast<std::size_t>(global)]; });
-    }
-  }
-
-  /// Fills this rank's piece of a persistent tensor from the whole one (global order).
-  template <class U>
-  void place(int value, const U* whole) {
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      const buffer& x = program_.buffers[b];
-      if (x.value != value || !x.persistent) continue;
-      const numbers<T> out = view(x, memory_[b]);
-      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank, [&](long i, long global) { out.set(i, static_cast<wide>(whole[global])); });
-    }
-  }
-
-  /// Writes this rank's piece of a persistent tensor into `whole` (global order). Only one of the ranks that hold the
-  /// same piece writes.
-  void collect(int value, std::vector<wide>& whole) const { collect(value, whole.data()); }
-  void collect(int value, wide* whole) const {
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      const buffer& x = program_.buffers[b];
-      if (x.value != value || !x.persistent) continue;
-      const numbers<T> in = view(x, memory_[b]);
-      for (int a = 0; a < program_.mesh.rank(); ++a)
-        if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_.rank, a) != 0) return;
-      each_element(graph_[value].shape, x.held, program_.mesh, rank_.rank,
-                   [&](long i, long global) { whole[global] = in[i]; });
-      return;
-    }
-  }
-
-  void* memory(int b) const { return memory_[static_cast<std::size_t>(b)]; }
+  /// What the program works in: whole tensors in and out.
+  rank_memory<T>& memory() { return memory_; }
 
   /// Time spent since construction or since it was last cleared.
   time_spent spent;
@@ -198,41 +143,7 @@ class executor {
       before = now;
     }
   }
-  struct aligned_delete {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(memory_alignment)); }
-  };
-  using block = std::unique_ptr<std::byte, aligned_delete>;
-
-  // Large blocks ask for large pages: a program that is run a few times only would spend much of its time on small ones.
-  static block allocate(long bytes) {
-    const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
-    block out(static_cast<std::byte*>(::operator new(size, std::align_val_t(memory_alignment))));
-#ifdef MADV_HUGEPAGE
-    constexpr std::size_t page = 2 << 20;
-    void* first = out.get();
-    std::size_t space = size;
-    if (size >= 2 * page && std::align(page, page, first, space)) madvise(first, space / page * page, MADV_HUGEPAGE);
-#endif
-    return out;
-  }
   static double seconds(clock::duration d) { return std::chrono::duration<double>(d).count(); }
-
-  numbers<T> view(const buffer& x, void* at) const {
-    call_tensor t;
-    t.data = at;
-    t.wide = x.type == element::wide;
-    return numbers<T>(t);
-  }
-
-  void fill(const buffer& x, void* at, std::uint64_t seed) {
-    const value& v = graph_[x.value];
-    if (x.type == element::index)
-      fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_.rank, seed);
-    else if (x.type == element::wide)
-      fill_numbers(static_cast<wide*>(at), v, x.held, program_.mesh, rank_.rank, seed);
-    else
-      fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_.rank, seed);
-  }
 
   void convert(const instruction& i) {
     if (i.kind == instruction::narrow) return narrow(i);
@@ -243,22 +154,19 @@ class executor {
     }
   }
   void narrow(const instruction& i) {
-    const auto* from = static_cast<const wide*>(memory(i.in[0]));
-    std::transform(from, from + elements(program_[i.in[0]].local), static_cast<T*>(memory(i.out[0])), [](wide x) { return T(x); });
+    const auto* from = static_cast<const wide*>(memory_[i.in[0]]);
+    std::transform(from, from + elements(program_[i.in[0]].local), static_cast<T*>(memory_[i.out[0]]), [](wide x) { return T(x); });
   }
   template <class U>
   void convert_as(const instruction& i) {
-    const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory(i.out[k])) : nullptr; };
-    run_conversion<U>(i.step, program_[i.in[0]], program_[i.out[0]], static_cast<U*>(memory(i.in[0])), at(0), at(1),
+    const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
+    run_conversion<U>(i.step, program_[i.in[0]], program_[i.out[0]], static_cast<U*>(memory_[i.in[0]]), at(0), at(1),
                       at(2), program_.mesh, rank_.rank, rank_.axes[static_cast<std::size_t>(i.step.axis)]);
   }
 
   const program& program_;
-  const graph& graph_;
   Rank& rank_;
-  block arena_;
-  std::vector<block> persistent_;
-  std::vector<void*> memory_;
+  rank_memory<T> memory_;
   std::vector<prepared> steps_;
   std::vector<double> last_;
   double loss_ = 0;
