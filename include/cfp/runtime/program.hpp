@@ -4,6 +4,9 @@
 #include <cfp/core/convert.hpp>
 #include <cfp/model/graph.hpp>
 
+#include <string_view>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 /// A piece of memory holding one tensor in one partition.
@@ -31,12 +34,22 @@ struct instruction {
   list<int, max_results + 2> out;    ///< buffers written; a conversion's scratch follows its result
   bool nothing = false;              ///< the result is the operand's memory, as it is
   bool beside = false;               ///< a collective that runs on a stream of its own (`schedule`)
+  int fusion = -1;                   ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
+};
+
+/// Operators that one kernel computes together.
+struct fusion {
+  std::string_view label;          ///< of the pattern they follow
+  std::vector<instruction> parts;  ///< as they were, of the whole pattern
+  int first = 0, end = 0;          ///< those of this instruction
+  std::vector<int> outside;        ///< buffers that come from outside, by the pattern's numbers
 };
 
 struct program {
   mesh_shape mesh;
   std::vector<buffer> buffers;
   std::vector<instruction> code;
+  std::vector<fusion> fusions;
   long real_bytes = 4;               ///< of a number that is not wide
   int loss = -1;                     ///< buffer of the loss, complete on every rank, or -1
   long arena_bytes = 0;
