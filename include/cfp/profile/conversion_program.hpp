@@ -1,7 +1,7 @@
 // One step of a conversion as a program of its own, to be measured or priced.
 #pragma once
 
-#include <cfp/runtime/host/conversion_kernel.hpp>
+#include <cfp/runtime/conversion.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -30,7 +30,7 @@ inline program conversion_program(const graph& g, const mesh_shape& mesh, int v,
   // Scratch exactly as lowering gives it.
   const long larger = std::max(p[i.in[0]].bytes, p[i.out[0]].bytes);
   using step = conversion_step;
-  if ((s.kind == step::all_gather || s.kind == step::reduce_scatter) && host::view_around(p[i.in[0]].local, s.dim).outer > 1)
+  if ((s.kind == step::all_gather || s.kind == step::reduce_scatter) && view_around(p[i.in[0]].local, s.dim).outer > 1)
     i.out.push(allocate(from, larger, false));
   if (s.kind == step::all_to_all)
     for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));

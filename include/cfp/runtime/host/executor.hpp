@@ -1,7 +1,7 @@
 // Runs a lowered program on one CPU rank.
 #pragma once
 
-#include <cfp/runtime/host/conversion_kernel.hpp>
+#include <cfp/runtime/conversion.hpp>
 #include <cfp/runtime/host/kernels.hpp>
 #include <cfp/runtime/host/rank_memory.hpp>
 #include <cfp/runtime/host/run_ranks.hpp>
@@ -160,7 +160,7 @@ class executor {
   template <class U>
   void convert_as(const instruction& i) {
     const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
-    run_conversion<U>(i.step, program_[i.in[0]], program_[i.out[0]], static_cast<U*>(memory_[i.in[0]]), at(0), at(1),
+    run_conversion<U>(host_mover{}, i.step, program_[i.in[0]], program_[i.out[0]], static_cast<U*>(memory_[i.in[0]]), at(0), at(1),
                       at(2), program_.mesh, rank_.rank, rank_.axes[static_cast<std::size_t>(i.step.axis)]);
   }
 
