@@ -50,6 +50,7 @@ inline bool attention_fits(const attention_call& c) {
   if (c.k.group != 0 || c.v.group != 0 || c.dk.group != 0 || c.dv.group != 0) return false;
   for (const attention_tensor* x : {&c.q, &c.k, &c.v, &c.out, &c.d_out, &c.dq, &c.dk, &c.dv}) {
     if (reinterpret_cast<std::uintptr_t>(x->data) % 16 != 0) return false;
+    if (x->row < 0 || x->row > (1L << 23)) return false;  // a tile's places are counted in 32 bits
     for (const long s : {x->batch, x->head, x->group, x->row})
       if (s % step != 0) return false;
   }
@@ -57,20 +58,20 @@ inline bool attention_fits(const attention_call& c) {
 }
 
 struct attention_head {
-  long batch, head, group;
+  int batch, head, group;
 };
 
 /// What the kernels hold: the call, and what follows from it.
 struct attention_view {
   attention_call c;
-  int queries, keys, depth;
+  int heads, group, queries, keys, depth;
   int ahead;     ///< query q sees keys k <= q + ahead, both counted in the local piece
   float scale;
   float power;   ///< exp(scale x) = 2^(power x)
   long padded;   ///< rows of a head in the workspace
 
   explicit attention_view(const attention_call& call)
-      : c(call), queries(static_cast<int>(c.queries)), keys(static_cast<int>(c.keys)), depth(static_cast<int>(c.depth)),
+      : c(call), heads(static_cast<int>(c.heads)), group(static_cast<int>(c.group)), queries(static_cast<int>(c.queries)), keys(static_cast<int>(c.keys)), depth(static_cast<int>(c.depth)),
         scale(static_cast<float>(c.scale)), power(static_cast<float>(c.scale * 1.4426950408889634)), padded(attention_padded(c)) {
     // Beyond these bounds it makes no difference; no number sees nothing.
     const double far = std::floor(c.reach + static_cast<double>(c.first_query - c.first_key));
@@ -84,8 +85,11 @@ struct attention_view {
   }
 
   /// Heads of queries, those of a group beside each other.
-  CFP_DEVICE attention_head head(long i) const { return {i / c.group / c.heads, i / c.group % c.heads, i % c.group}; }
-  CFP_DEVICE long number(const attention_head& h) const { return (h.batch * c.heads + h.head) * c.group + h.group; }
+  CFP_DEVICE attention_head head(long number) const {
+    const int i = static_cast<int>(number), all = heads * group;
+    return {i / all, i % all / group, i % group};
+  }
+  CFP_DEVICE long number(const attention_head& h) const { return (h.batch * heads + h.head) * group + h.group; }
 
   /// Where the rows of a head begin.
   template <class T>

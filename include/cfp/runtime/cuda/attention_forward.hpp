@@ -28,7 +28,7 @@ struct attention_forward {
   CFP_DEVICE void operator()(const Thread& t) const {
     const attention_head h = v.head(t.block() / tiles());
     const int first = static_cast<int>(tiles() - 1 - t.block() % tiles()) * Queries;  // those that see most keys come first
-    const int own = Rows * t.warp(), end = v.seen(first + Queries - 1);               // only the last tile has queries past the end
+    const int own = Rows * warp_number(t), end = v.seen(first + Queries - 1);               // only the last tile has queries past the end
     T* const queries = reinterpret_cast<T*>(t.shared());
     T* const keys = queries + Queries * D;
     T* const values = keys + Keys * D;

@@ -24,7 +24,7 @@ struct attention_key_gradient {
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
     attention_head h = v.head(t.block() / tiles() * v.c.group);
-    const int first = static_cast<int>(t.block() % tiles()) * Keys, own = Rows * t.warp();
+    const int first = static_cast<int>(t.block() % tiles()) * Keys, own = Rows * warp_number(t);
     T* const keys = reinterpret_cast<T*>(t.shared());
     T* const values = keys + Keys * D;
     T* const pairs = values + Keys * D;  // queries, gradients, queries, gradients

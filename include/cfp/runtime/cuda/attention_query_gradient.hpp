@@ -23,7 +23,7 @@ struct attention_query_gradient {
   CFP_DEVICE void operator()(const Thread& t) const {
     const attention_head h = v.head(t.block() / tiles());
     const int first = static_cast<int>(tiles() - 1 - t.block() % tiles()) * Queries;
-    const int own = Rows * t.warp(), end = v.seen(first + Queries - 1);
+    const int own = Rows * warp_number(t), end = v.seen(first + Queries - 1);
     T* const queries = reinterpret_cast<T*>(t.shared());
     T* const d_out = queries + Queries * D;
     T* const pairs = d_out + Queries * D;  // keys, values, keys, values

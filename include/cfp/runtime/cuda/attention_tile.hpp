@@ -10,6 +10,10 @@
 
 namespace cfp::inline v0_1::cuda {
 
+/// The same as t.warp(), in a way that tells the compiler that all lanes have the same: branches on it are then cheap.
+template <class Thread>
+CFP_DEVICE int warp_number(const Thread& t) { return t.shuffle(t.warp(), 0); }
+
 /// Rows of D numbers. Their 16-byte chunks change places within a row so that the same chunk of 8 neighbouring rows, which
 /// load_matrices reads at once, lies in all 32 banks. Places are counted in numbers.
 template <class T, int D>
@@ -31,7 +35,7 @@ struct attention_tile {
     const int row = t.thread() / chunks, chunk = t.thread() % chunks;
     if (Thread::threads > at_once * chunks && row >= at_once) return;
     T* const to = tile + place(row, chunk);
-    from += row * step + chunk * 8;
+    from += row * static_cast<int>(step) + chunk * 8;  // one register less than a long
     const int left = chunk * 8 < depth ? rows - row : 0;
     CFP_UNROLL
     for (int n = 0; n < Rows; n += at_once) {
