@@ -12,7 +12,7 @@ namespace cfp::inline v0_1::cuda {
 /// `max` is then of the others.
 /// `Queries` to a block and `Rows` of them to a warp; `Keys` to a tile. Copies of the values overlap with the scores, those of the next
 /// keys with the rest.
-template <class T, int D, int Queries = 128, int Keys = 64, int Rows = 32>
+template <class T, int D, int Queries = 128, int Keys = (D > 96 ? 48 : 64), int Rows = 32>
 struct attention_forward {
   static constexpr int threads = Queries / Rows * warp_size;
   static constexpr long shared_bytes = (Queries + 2 * Keys) * D * static_cast<long>(sizeof(T));
@@ -26,32 +26,33 @@ struct attention_forward {
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
-    const attention_head h = v.head(t.block() / tiles());
-    const int first = static_cast<int>(tiles() - 1 - t.block() % tiles()) * Queries;  // those that see most keys come first
-    const int own = Rows * warp_number(t), end = v.seen(first + Queries - 1);               // only the last tile has queries past the end
+    const auto [h, index] = part_of(t, v, tiles());
+    const int first = first_query(index), own = Rows * uniform(t, t.warp());
+    const int end = v.seen(first + Queries - 1);  // only the last tile has queries past the end
     T* const queries = reinterpret_cast<T*>(t.shared());
     T* const keys = queries + Queries * D;
     T* const values = keys + Keys * D;
-    const T* const k = v.rows<const T>(v.c.k, h);
-    const T* const from = v.rows<const T>(v.c.v, h);
+    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
+    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
+    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
 
-    tile::template load<Queries>(t, queries, v.rows<const T>(v.c.q, h) + first * v.c.q.row, v.c.q.row, v.queries - first, v.depth);
-    if (end > 0) tile::template load<Keys>(t, keys, k, v.c.k.row, v.keys, v.depth);
+    tile::template load<Queries>(t, queries, from_q, first);
+    if (end > 0) tile::template load<Keys>(t, keys, from_k, 0);
     t.commit();
     float out[M][tile::chunks][4] = {}, max[M][2], sum[M][2] = {};
     for (int m = 0; m < M; ++m) max[m][0] = max[m][1] = -infinite;
 
     for (int key = 0; key < end; key += Keys) {
       const bool sees = key < v.seen(first + own + Rows - 1);
-      float x[M][N][4] = {};
+      float x[M][N][4];
       t.template wait<0>();
       t.sync();  // the keys have come, and the last values are no longer needed
-      tile::template load<Keys>(t, values, from + key * v.c.v.row, v.c.v.row, v.keys - key, v.depth);
+      tile::template load<Keys>(t, values, from_v, key);
       t.commit();
       if (sees) tile::multiply_rows(t, x, queries + own * D, keys);
       t.template wait<0>();
       t.sync();  // the other way round
-      if (key + Keys < end) tile::template load<Keys>(t, keys, k + (key + Keys) * v.c.k.row, v.c.k.row, v.keys - key - Keys, v.depth);
+      if (key + Keys < end) tile::template load<Keys>(t, keys, from_k, key + Keys);
       t.commit();
       if (sees) {
         hide_keys(t, v, x, first + own, key);
@@ -63,10 +64,13 @@ struct attention_forward {
       t.template wait<0>();
       t.sync();
     }
-    finish(t, out, max, sum, h, first + own, queries + own * D);
+    finish(t, out, max, sum, queries);
   }
 
  private:
+  // Of a block; those that see most keys come first.
+  CFP_DEVICE int first_query(int index) const { return static_cast<int>(tiles() - 1 - index) * Queries; }
+
   // Scores become powers relative to the largest so far, to which the sums until now are brought.
   template <class Thread>
   CFP_DEVICE void share(const Thread& t, float (&x)[M][N][4], float (&out)[M][tile::chunks][4], float (&max)[M][2], float (&sum)[M][2]) const {
@@ -97,10 +101,11 @@ struct attention_forward {
       }
   }
 
-  // Adds the lanes' sums of a row, divides by them, and stores rows from `query` on by way of `rows`.
+  // Adds the lanes' sums of a row, divides by them, and stores the warp's rows by way of the queries' tile.
   template <class Thread>
-  CFP_DEVICE void finish(const Thread& t, float (&out)[M][tile::chunks][4], const float (&max)[M][2], const float (&sum)[M][2], const attention_head& h, int query,
-                         T* rows) const {
+  CFP_DEVICE void finish(const Thread& t, float (&out)[M][tile::chunks][4], const float (&max)[M][2], const float (&sum)[M][2], T* queries) const {
+    const auto [h, index] = part_of(t, v, tiles());
+    const int own = Rows * uniform(t, t.warp()), query = first_query(index) + own;
     const long statistics = v.number(h) * v.queries + query;
     CFP_UNROLL
     for (int m = 0; m < M; ++m)
@@ -120,7 +125,7 @@ struct attention_forward {
           v.c.sum[statistics + row] = all;
         }
       }
-    tile::store(t, out, rows, v.rows<T>(v.c.out, h) + query * v.c.out.row, v.c.out.row, v.queries - query, v.depth);
+    tile::store(t, out, queries + own * D, v.rows<T>(v.c.out, h) + query * v.c.out.row, v.c.out.row, v.queries - query, v.depth);
   }
 };
 

@@ -23,8 +23,8 @@ struct attention_key_gradient {
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
-    attention_head h = v.head(t.block() / tiles() * v.c.group);
-    const int first = static_cast<int>(t.block() % tiles()) * Keys, own = Rows * warp_number(t);
+    const auto [h, index] = part_of(t, v, tiles(), v.group);
+    const int first = index * Keys, own = Rows * uniform(t, t.warp());
     T* const keys = reinterpret_cast<T*>(t.shared());
     T* const values = keys + Keys * D;
     T* const pairs = values + Keys * D;  // queries, gradients, queries, gradients
@@ -33,31 +33,37 @@ struct attention_key_gradient {
     // Steps of the pass: tiles of queries that see any of the keys, of one head after the other.
     const int skipped = (first > v.ahead ? first - v.ahead : 0) / Queries, all = (v.queries + Queries - 1) / Queries;
     const int per_head = all > skipped ? all - skipped : 0;
-    const int steps = per_head * static_cast<int>(v.c.group);
+    const int steps = per_head * v.group;
 
-    tile::template load<Keys>(t, keys, v.rows<const T>(v.c.k, h) + first * v.c.k.row, v.c.k.row, v.keys - first, v.depth);
-    tile::template load<Keys>(t, values, v.rows<const T>(v.c.v, h) + first * v.c.v.row, v.c.v.row, v.keys - first, v.depth);
-    if (steps > 0) load_step(t, pairs, rows, h, skipped * Queries);
+    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
+    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
+    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
+    const auto from_o = tile::rows_of(t, v.rows<const T>(v.c.d_out, h), v.c.d_out.row, v.queries, v.depth);
+    const pack<float, 2>* const workspace = v.workspace(h);
+
+    tile::template load<Keys>(t, keys, from_k, first);
+    tile::template load<Keys>(t, values, from_v, first);
+    if (steps > 0) load_step(t, pairs, rows, from_q, from_o, workspace, 0, skipped * Queries);
     t.commit();
     float dk[M][tile::chunks][4] = {}, dv[M][tile::chunks][4] = {};
 
-    int query = skipped * Queries;
+    int group = 0, query = skipped * Queries;
     for (int step = 0; step < steps; ++step) {
       const int now = step % 2, then = 1 - now;
       int next = query + Queries;
       if (next >= v.queries) {
         next = skipped * Queries;
-        ++h.group;
+        ++group;
       }
       t.template wait<0>();
       t.sync();  // this step's tiles have come, and the others are no longer needed
-      if (step + 1 < steps) load_step(t, pairs + then * (2 * Queries * D), rows + then * (Queries / 2), h, next);
+      if (step + 1 < steps) load_step(t, pairs + then * (2 * Queries * D), rows + then * (Queries / 2), from_q, from_o, workspace, group, next);
       t.commit();
       if (first + own <= query + Queries - 1 + v.ahead) {
         const T* const queries = pairs + now * (2 * Queries * D);
         const T* const d_out = queries + Queries * D;
         const pack<float, 4>* const of_queries = rows + now * (Queries / 2) + t.lane() % 4;  // of those of this lane's columns
-        float x[M][N][4] = {}, dx[M][N][4] = {};
+        float x[M][N][4], dx[M][N][4];
         tile::multiply_rows(t, x, keys + own * D, queries);
         hide_queries(t, x, first + own, query);
         CFP_UNROLL
@@ -86,18 +92,26 @@ struct attention_key_gradient {
       t.template wait<0>();
       t.sync();
     }
-    h.group = 0;
     tile::scale(dk, v.scale);
-    tile::store(t, dk, keys + own * D, v.rows<T>(v.c.dk, h) + (first + own) * v.c.dk.row, v.c.dk.row, v.keys - first - own, v.depth);
-    tile::store(t, dv, values + own * D, v.rows<T>(v.c.dv, h) + (first + own) * v.c.dv.row, v.c.dv.row, v.keys - first - own, v.depth);
+    store(t, dk, keys, v.c.dk);
+    store(t, dv, values, v.c.dv);
   }
 
  private:
+  // The warp's rows, by way of the tile of what they are the gradient of.
   template <class Thread>
-  CFP_DEVICE void load_step(const Thread& t, T* pair, pack<float, 4>* rows, const attention_head& h, int query) const {
-    tile::template load<Queries>(t, pair, v.rows<const T>(v.c.q, h) + query * v.c.q.row, v.c.q.row, v.queries - query, v.depth);
-    tile::template load<Queries>(t, pair + Queries * D, v.rows<const T>(v.c.d_out, h) + query * v.c.d_out.row, v.c.d_out.row, v.queries - query, v.depth);
-    for (int i = t.thread(); i < Queries / 2; i += threads) t.copy_async(rows + i, v.workspace(h) + query + 2 * i);
+  CFP_DEVICE void store(const Thread& t, const float (&x)[M][tile::chunks][4], T* of, const attention_tensor& to) const {
+    const attention_part part = part_of(t, v, tiles(), v.group);
+    const int own = Rows * uniform(t, t.warp()), key = part.index * Keys + own;
+    tile::store(t, x, of + own * D, v.rows<T>(to, part.head) + key * to.row, to.row, v.keys - key, v.depth);
+  }
+
+  template <class Thread>
+  CFP_DEVICE void load_step(const Thread& t, T* pair, pack<float, 4>* rows, const typename tile::source& q, const typename tile::source& d_out,
+                            const pack<float, 2>* workspace, int group, int query) const {
+    tile::template load<Queries>(t, pair, q, query, group * v.c.q.group);
+    tile::template load<Queries>(t, pair + Queries * D, d_out, query, group * v.c.d_out.group);
+    for (int i = t.thread(); i < Queries / 2; i += threads) t.copy_async(rows + i, workspace + group * v.padded + query + 2 * i);
   }
 
   // As hide_keys, where keys are rows. Keys past the end are not stored, and queries past the end have shares of 0.

@@ -21,16 +21,20 @@ struct attention_query_gradient {
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
-    const attention_head h = v.head(t.block() / tiles());
-    const int first = static_cast<int>(tiles() - 1 - t.block() % tiles()) * Queries;
-    const int own = Rows * warp_number(t), end = v.seen(first + Queries - 1);
+    const auto [h, index] = part_of(t, v, tiles());
+    const int first = first_query(index), own = Rows * uniform(t, t.warp()), end = v.seen(first + Queries - 1);
     T* const queries = reinterpret_cast<T*>(t.shared());
     T* const d_out = queries + Queries * D;
     T* const pairs = d_out + Queries * D;  // keys, values, keys, values
 
-    tile::template load<Queries>(t, queries, v.rows<const T>(v.c.q, h) + first * v.c.q.row, v.c.q.row, v.queries - first, v.depth);
-    tile::template load<Queries>(t, d_out, v.rows<const T>(v.c.d_out, h) + first * v.c.d_out.row, v.c.d_out.row, v.queries - first, v.depth);
-    if (end > 0) load_pair(t, pairs, h, 0);
+    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
+    const auto from_o = tile::rows_of(t, v.rows<const T>(v.c.d_out, h), v.c.d_out.row, v.queries, v.depth);
+    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
+    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
+
+    tile::template load<Queries>(t, queries, from_q, first);
+    tile::template load<Queries>(t, d_out, from_o, first);
+    if (end > 0) load_pair(t, pairs, from_k, from_v, 0);
     t.commit();
     float level[M][2], dot[M][2], dq[M][tile::chunks][4] = {};
     CFP_UNROLL
@@ -47,10 +51,10 @@ struct attention_query_gradient {
       const T* const keys = pairs + key / Keys % 2 * (2 * Keys * D);
       t.template wait<0>();
       t.sync();  // this pair has come, and the other is no longer needed
-      if (key + Keys < end) load_pair(t, pairs + (key / Keys + 1) % 2 * (2 * Keys * D), h, key + Keys);
+      if (key + Keys < end) load_pair(t, pairs + (key / Keys + 1) % 2 * (2 * Keys * D), from_k, from_v, key + Keys);
       t.commit();
       if (key >= v.seen(first + own + Rows - 1)) continue;
-      float x[M][N][4] = {}, dx[M][N][4] = {};
+      float x[M][N][4], dx[M][N][4];
       tile::multiply_rows(t, x, queries + own * D, keys);
       tile::multiply_rows(t, dx, d_out + own * D, keys + Keys * D);
       hide_keys(t, v, x, first + own, key);
@@ -67,14 +71,23 @@ struct attention_query_gradient {
       t.sync();
     }
     tile::scale(dq, v.scale);
-    tile::store(t, dq, queries + own * D, v.rows<T>(v.c.dq, h) + (first + own) * v.c.dq.row, v.c.dq.row, v.queries - first - own, v.depth);
+    finish(t, dq, queries);
   }
 
  private:
+  // Of a block; those that see most keys come first.
+  CFP_DEVICE int first_query(int index) const { return static_cast<int>(tiles() - 1 - index) * Queries; }
+
   template <class Thread>
-  CFP_DEVICE void load_pair(const Thread& t, T* pair, const attention_head& h, int key) const {
-    tile::template load<Keys>(t, pair, v.rows<const T>(v.c.k, h) + key * v.c.k.row, v.c.k.row, v.keys - key, v.depth);
-    tile::template load<Keys>(t, pair + Keys * D, v.rows<const T>(v.c.v, h) + key * v.c.v.row, v.c.v.row, v.keys - key, v.depth);
+  CFP_DEVICE void finish(const Thread& t, const float (&dq)[M][tile::chunks][4], T* queries) const {
+    const auto [h, index] = part_of(t, v, tiles());
+    const int own = Rows * uniform(t, t.warp()), query = first_query(index) + own;
+    tile::store(t, dq, queries + own * D, v.rows<T>(v.c.dq, h) + query * v.c.dq.row, v.c.dq.row, v.queries - query, v.depth);
+  }
+  template <class Thread>
+  CFP_DEVICE static void load_pair(const Thread& t, T* pair, const typename tile::source& k, const typename tile::source& v, int key) {
+    tile::template load<Keys>(t, pair, k, key);
+    tile::template load<Keys>(t, pair + Keys * D, v, key);
   }
 };
 

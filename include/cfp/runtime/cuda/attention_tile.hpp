@@ -10,9 +10,22 @@
 
 namespace cfp::inline v0_1::cuda {
 
-/// The same as t.warp(), in a way that tells the compiler that all lanes have the same: branches on it are then cheap.
+/// A number that all lanes of a warp have the same of, said so that the compiler knows: branches on it are then cheap. What follows from it
+/// is computed where it is asked for, and takes no registers from there to where it is asked for again.
 template <class Thread>
-CFP_DEVICE int warp_number(const Thread& t) { return t.shuffle(t.warp(), 0); }
+CFP_DEVICE int uniform(const Thread& t, long x) { return t.shuffle(static_cast<int>(x), 0); }
+
+/// What a block of a kernel has: tile `index` of a head.
+struct attention_part {
+  attention_head head;
+  int index;
+};
+/// Blocks go over the tiles of a head of queries, or of the first of every `group`, and then to the next.
+template <class Thread>
+CFP_DEVICE attention_part part_of(const Thread& t, const attention_view& v, long tiles, int group = 1) {
+  const int block = uniform(t, t.block()), all = static_cast<int>(tiles);
+  return {v.head(block / all * group), block % all};
+}
 
 /// Rows of D numbers. Their 16-byte chunks change places within a row so that the same chunk of 8 neighbouring rows, which
 /// load_matrices reads at once, lies in all 32 banks. Places are counted in numbers.
@@ -27,20 +40,33 @@ struct attention_tile {
   /// and an even `more`.
   CFP_DEVICE static int further(int place, int rows, int more) { return (place ^ 8 * (more % turning)) + 8 * (more - more % turning) + rows * D; }
 
-  /// Begins to copy `Rows` rows of memory, `step` numbers apart. Rows from `rows` on, and columns from `depth` on, become 0.
-  template <int Rows, class Thread>
-  CFP_DEVICE static void load(const Thread& t, T* tile, const T* from, long step, int rows, int depth) {
-    constexpr int at_once = Thread::threads / chunks / 8 * 8;  // rows
-    static_assert(at_once > 0 && Rows % at_once == 0);
+  /// What a thread copies of rows in memory: its chunk of every `at_once`th row, `step` numbers apart, as long as some are left.
+  struct source {
+    const T* from;
+    int step, left;
+  };
+  template <class Thread>
+  static constexpr int at_once = Thread::threads / chunks / 8 * 8;
+
+  /// Rows from `rows` on, and columns from `depth` on, become 0.
+  template <class Thread>
+  CFP_DEVICE static source rows_of(const Thread& t, const T* from, long step, int rows, int depth) {
     const int row = t.thread() / chunks, chunk = t.thread() % chunks;
-    if (Thread::threads > at_once * chunks && row >= at_once) return;
-    T* const to = tile + place(row, chunk);
-    from += row * static_cast<int>(step) + chunk * 8;  // one register less than a long
-    const int left = chunk * 8 < depth ? rows - row : 0;
+    return {from + row * step + chunk * 8, static_cast<int>(step), chunk * 8 < depth ? rows - row : 0};
+  }
+  /// Begins to copy `Rows` rows from row `first` on; and `further` numbers further.
+  template <int Rows, class Thread>
+  CFP_DEVICE static void load(const Thread& t, T* tile, const source& rows, int first, long further = 0) {
+    constexpr int step = at_once<Thread>;
+    static_assert(step > 0 && Rows % step == 0);
+    const int row = t.thread() / chunks;
+    if (Thread::threads > step * chunks && row >= step) return;
+    T* const to = tile + place(row, t.thread() % chunks);
+    const T* from = rows.from + (first * static_cast<long>(rows.step) + further);
     CFP_UNROLL
-    for (int n = 0; n < Rows; n += at_once) {
-      t.copy_or_clear_async(to + n * D, from, n < left);
-      from += at_once * step;
+    for (int n = 0; n < Rows; n += step) {
+      t.copy_or_clear_async(to + n * D, from, n < rows.left - first);
+      from += step * rows.step;
     }
   }
 
@@ -75,10 +101,16 @@ struct attention_tile {
     }
   }
 
-  /// x += a b^T: 16 M rows of a tile by 8 N rows of another.
+  /// x = a b^T: 16 M rows of a tile by 8 N rows of another.
   template <int M, int N, class Thread>
   CFP_DEVICE static void multiply_rows(const Thread& t, float (&x)[M][N][4], const T* a, const T* b) {
     static_assert(N % 2 == 0);
+    CFP_UNROLL
+    for (int m = 0; m < M; ++m)
+      CFP_UNROLL
+      for (int n = 0; n < N; ++n)
+        CFP_UNROLL
+        for (int i = 0; i < 4; ++i) x[m][n][i] = 0;
     const int of_a = place(t.lane() % 16, t.lane() / 16), of_b = place(t.lane() / 16 * 8 + t.lane() % 8, t.lane() / 8 % 2);
     CFP_UNROLL
     for (int k = 0; k < chunks; k += 2) {
