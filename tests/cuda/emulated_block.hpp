@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -245,6 +246,7 @@ class cpu_thread {
     if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0) throw std::logic_error("copy_async: an address is not a multiple of 16");
     open_.push_back({to, from});
   }
+  void copy_or_clear_async(void* to, const void* from, bool there) const { copy_async(to, there ? from : cleared()); }
   void commit() const {
     batches_.push_back(std::move(open_));
     open_.clear();
@@ -255,6 +257,12 @@ class cpu_thread {
       for (const auto& [to, from] : batches_.front()) std::memcpy(to, from, 16);
       batches_.erase(batches_.begin());
     }
+  }
+
+  float exp2(float x) const { return std::exp2(x); }
+  template <class T>
+  std::uint32_t narrow(float low, float high) const {
+    return std::bit_cast<std::uint16_t>(T(low)) | static_cast<std::uint32_t>(std::bit_cast<std::uint16_t>(T(high))) << 16;
   }
 
   void load_matrices(std::uint32_t (&out)[4], const void* row) const { load(out, row, false); }
@@ -306,6 +314,10 @@ class cpu_thread {
     b_->meet_warp(index_, "load_matrices");  // before the rows are written again
   }
 
+  static const void* cleared() {
+    alignas(16) static constexpr std::byte zero[16] = {};
+    return zero;
+  }
   struct copy {
     void* to;
     const void* from;

@@ -11,6 +11,13 @@
 #define CFP_DEVICE
 #endif
 
+/// The loop that follows has a fixed number of steps, and is written out: arrays it indexes then stay in registers.
+#if defined(__CUDACC__)
+#define CFP_UNROLL _Pragma("unroll")
+#else
+#define CFP_UNROLL
+#endif
+
 namespace cfp::inline v0_1::cuda {
 
 inline constexpr int warp_size = 32;

@@ -69,9 +69,30 @@ struct gpu_thread {
   CFP_DEVICE void copy_async(void* to, const void* from) const {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(address(to)), "l"(from) : "memory");
   }
+  /// The same where the 16 bytes are `there`; else they become 0, and `from` is not read.
+  CFP_DEVICE void copy_or_clear_async(void* to, const void* from, bool there) const {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(address(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+  }
   CFP_DEVICE void commit() const { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
   template <int N>
   CFP_DEVICE void wait() const { asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory"); }
+
+  /// 2^x, to 2 units in the last place; 0 where that is no normal number.
+  CFP_DEVICE float exp2(float x) const {
+    float out;
+    asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(out) : "f"(x));
+    return out;
+  }
+
+  /// Two numbers as `T`, rounded to nearest, ties to even, the first in the lower half: as a register of a matrix holds them.
+  template <class T>
+  CFP_DEVICE std::uint32_t narrow(float low, float high) const {
+    static_assert(sizeof(T) == 2, "a register holds two numbers of 16 bits");
+    std::uint32_t out;
+    if constexpr (std::is_same_v<T, bf16>) asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(out) : "f"(high), "f"(low));
+    else asm("cvt.rn.f16x2.f32 %0, %1, %2;\n" : "=r"(out) : "f"(high), "f"(low));
+    return out;
+  }
 
   /// Four matrices of 8 x 8 numbers of 16 bits from shared memory: lane 8 i + r says where row r of matrix i begins (16 bytes, aligned).
   /// Register i of lane l then holds elements 2 (l % 4) and the next of row l / 4 of matrix i; transposed, of its column l / 4.
