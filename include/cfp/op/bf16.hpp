@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/core/config.hpp>
+#include <cfp/op/wide.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -14,6 +15,12 @@ struct bf16 {
 
   bf16() = default;
   CFP_HOST_DEVICE constexpr explicit bf16(float x) {
+#if defined(__CUDA_ARCH__)
+    if (!__builtin_is_constant_evaluated()) {
+      asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+      return;
+    }
+#endif
     const auto u = __builtin_bit_cast(std::uint32_t, x);
     if ((u & 0x7fffffffu) > 0x7f800000u) bits = static_cast<std::uint16_t>(u >> 16 | 0x40u);  // not a number stays so
     else bits = static_cast<std::uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
@@ -21,8 +28,9 @@ struct bf16 {
   CFP_HOST_DEVICE constexpr operator float() const { return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16); }
 };
 
-/// The type in which numbers stored as `T` are computed, and sums of many are stored: float at least.
-template <class T>
-using wide_t = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
+template <>
+struct computed_in<bf16> {
+  using type = float;
+};
 
 }  // namespace cfp

@@ -28,7 +28,7 @@ inline constexpr struct adamw_t : op<"..., ..., ..., ... -> ..., ..., ...", adam
 
   /// The learning rate of a step, counted from 1: it rises in proportion over the warm-up, then falls along half a cosine to
   /// the last rate at step `steps` (0: stays).
-  static double rate_at(double step, double rate, double warmup, double steps, double last) {
+  CFP_HOST_DEVICE static double rate_at(double step, double rate, double warmup, double steps, double last) {
     if (step < warmup) return rate * step / warmup;
     if (steps <= warmup) return rate;
     const double done = step < steps ? (step - warmup) / (steps - warmup) : 1.0;

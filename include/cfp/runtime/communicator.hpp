@@ -4,6 +4,7 @@
 
 #include <cfp/core/collective.hpp>
 #include <cfp/op/bf16.hpp>
+#include <cfp/op/fp16.hpp>
 
 #include <array>
 #include <climits>
@@ -22,7 +23,7 @@ namespace cfp::inline v0_1 {
 template <class T>
 concept movable_element = std::is_trivially_copyable_v<T>;
 template <class T>
-concept reducible_element = std::is_arithmetic_v<T> || std::is_same_v<T, bf16>;
+concept reducible_element = std::is_arithmetic_v<T> || is_narrow<T>;
 
 /// Thrown by a collective that cannot take place, on every rank that calls it.
 struct communicator_error : std::runtime_error {

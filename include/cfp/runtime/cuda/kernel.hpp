@@ -4,6 +4,8 @@
 #include <cfp/core/placement.hpp>
 #include <cfp/core/config.hpp>
 
+#include <limits>
+
 /// Code of a kernel: for the GPU alone where there is one, for the CPU where a test runs it there.
 #if defined(__CUDACC__)
 #define CFP_DEVICE __device__
@@ -11,11 +13,13 @@
 #define CFP_DEVICE
 #endif
 
-/// The loop that follows has a fixed number of steps, and is written out: arrays it indexes then stay in registers.
+/// The loop that follows has a small constant count, and what it indexes is meant to be in registers.
 #if defined(__CUDACC__)
 #define CFP_UNROLL _Pragma("unroll")
+#define CFP_UNROLL4 _Pragma("unroll 4")  ///< any count, 4 at a time: loads that do not wait for each other
 #else
 #define CFP_UNROLL
+#define CFP_UNROLL4
 #endif
 
 namespace cfp::inline v0_1::cuda {
@@ -29,11 +33,17 @@ CFP_HOST_DEVICE constexpr T combine(T a, T b) {
   else if constexpr (R == reduction::min) return a < b || a != a ? a : b;
   else return a + b;
 }
+/// What changes nothing when it is combined.
+template <reduction R>
+inline constexpr float identity = R == reduction::sum ? 0.0f : R == reduction::max ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
 template <reduction R>
 struct combiner {
   template <class T>
   CFP_HOST_DEVICE constexpr T operator()(T a, T b) const { return combine<R>(a, b); }
 };
+
+/// How many pieces of `size` hold `n`.
+CFP_HOST_DEVICE constexpr long pieces_of(long n, long size) { return (n + size - 1) / size; }
 
 /// N neighbouring elements that one instruction loads or stores.
 template <class T, int N>

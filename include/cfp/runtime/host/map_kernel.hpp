@@ -2,8 +2,9 @@
 // Rows (one innermost factor) are distributed by Thrust; the loop within a row is written so that compilers vectorise it.
 #pragma once
 
-#include <cfp/op/op.hpp>
+#include <cfp/op/signature.hpp>
 #include <cfp/runtime/host/numbers.hpp>
+#include <cfp/runtime/loop_nest.hpp>
 
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
@@ -12,55 +13,6 @@
 #include <limits>
 
 namespace cfp::inline v0_1::host {
-
-/// A nest of loops over factors, outermost first, with the strides of every tensor in it.
-template <int Tensors>
-struct loop_nest {
-  int depth = 0;
-  long size[max_factors] = {};
-  int factor[max_factors] = {};
-  long stride[Tensors][max_factors] = {};
-
-  void add(const call& c, int f, const call_tensor* const* tensors) {
-    size[depth] = c.size[f];
-    factor[depth] = f;
-    for (int t = 0; t < Tensors; ++t) stride[t][depth] = tensors[t]->stride[f];
-    ++depth;
-  }
-  // Merges neighbouring loops that walk all tensors evenly, except factors whose index the functor reads.
-  void collapse(const rule& r) {
-    for (int i = depth - 2; i >= 0; --i) {
-      bool even = !is_read(r, factor[i]) && !is_read(r, factor[i + 1]);
-      for (int t = 0; t < Tensors && even; ++t) even = stride[t][i] == stride[t][i + 1] * size[i + 1];
-      if (!even) continue;
-      size[i] *= size[i + 1];
-      for (int t = 0; t < Tensors; ++t) stride[t][i] = stride[t][i + 1];
-      for (int k = i + 1; k + 1 < depth; ++k) {
-        size[k] = size[k + 1];
-        factor[k] = factor[k + 1];
-        for (int t = 0; t < Tensors; ++t) stride[t][k] = stride[t][k + 1];
-      }
-      --depth;
-    }
-  }
-  static bool is_read(const rule& r, int f) {
-    return r.coordinates.contains(static_cast<signed char>(f)) || r.factors[f].one_hot;
-  }
-  long count() const {
-    long n = 1;
-    for (int i = 0; i < depth; ++i) n *= size[i];
-    return n;
-  }
-  // Offsets of iteration `n`, and global indices of the factors looped over.
-  void locate(long n, const call& c, long* offset, long* index) const {
-    for (int i = depth - 1; i >= 0; --i) {
-      const long k = n % size[i];
-      n /= size[i];
-      for (int t = 0; t < Tensors; ++t) offset[t] += k * stride[t][i];
-      index[factor[i]] = c.start[factor[i]] + k;
-    }
-  }
-};
 
 template <class T>
 T identity_of(reduction r) {
@@ -80,22 +32,6 @@ namespace detail {
 // How operands walk along a row: every one by 1, as the operator's rule says (1 where the operand has the last
 // factor), or by strides known only now.
 enum class walk { unit, ruled, strided };
-
-template <class Op>
-struct row_steps {
-  static constexpr bool known = !Op::rule_source.empty();
-  // The factor rows run along, if they run along the last one: a reduced factor, else the result's last.
-  static constexpr int inner() {
-    const rule& r = bare_rule<Op>;
-    for (int f = r.factors.size() - 1; f >= 0; --f)
-      if (r.is_reduction(f)) return f;
-    return r.results[0].factors.empty() ? -1 : r.results[0].factors.back();
-  }
-  static constexpr bool holds(int operand) {
-    if constexpr (known) return inner() < 0 || bare_rule<Op>.operands[operand].dim_of(inner()) >= 0;
-    else return true;
-  }
-};
 
 template <class Op, class T, int N, int Scalars, int Coordinates>
 struct map_kernel {
@@ -124,24 +60,15 @@ struct map_kernel {
       if (r.results[0].dim_of(f) >= 0) continue;
       inner.add(c, f, all);
     }
-    sort_inner();
+    inner.sort();
     outer.collapse(r);
     inner.collapse(r);
-  }
-
-  void sort_inner() {  // largest strides of the first operand outermost
-    for (int i = 1; i < inner.depth; ++i)
-      for (int k = i; k > 0 && inner.stride[0][k - 1] < inner.stride[0][k]; --k) {
-        std::swap(inner.size[k], inner.size[k - 1]);
-        std::swap(inner.factor[k], inner.factor[k - 1]);
-        for (auto& s : inner.stride) std::swap(s[k], s[k - 1]);
-      }
   }
 
   template <walk W, int I>
   static long step(const long* strides) {
     if constexpr (W == walk::unit) return 1;
-    else if constexpr (W == walk::ruled) return row_steps<Op>::holds(I) ? 1 : 0;
+    else if constexpr (W == walk::ruled) return signature<Op>::along_row(I) ? 1 : 0;
     else return strides[I];
   }
 
@@ -199,10 +126,10 @@ struct map_kernel {
         continue;
       }
       unit = unit && strides[t] == 1;
-      ruled = ruled && strides[t] == (row_steps<Op>::holds(t) ? 1 : 0);
+      ruled = ruled && strides[t] == (signature<Op>::along_row(t) ? 1 : 0);
     }
     if (unit) f.template operator()<walk::unit>(strides);
-    else if (ruled && row_steps<Op>::known) f.template operator()<walk::ruled>(strides);
+    else if (ruled && !Op::rule_source.empty()) f.template operator()<walk::ruled>(strides);
     else f.template operator()<walk::strided>(strides);
   }
 
@@ -315,32 +242,12 @@ struct map_kernel {
   }
 };
 
-// Number of operands of an operator, also of a slope, whose rule is made during differentiation.
-template <class Op>
-struct signature {
-  static constexpr int operands = bare_rule<Op>.operands.size();
-  static constexpr int coordinates = bare_rule<Op>.coordinates.size();
-  static constexpr reduction combine = bare_rule<Op>.combine;
-  static constexpr bool selects = [] {
-    for (const factor& f : bare_rule<Op>.factors)
-      if (f.one_hot) return true;
-    return false;
-  }();
-};
-template <class Op, int I>
-struct signature<slope<Op, I>> {
-  static constexpr int operands = signature<Op>::operands + 1;
-  static constexpr int coordinates = signature<Op>::coordinates;
-  static constexpr reduction combine = reduction::sum;
-  static constexpr bool selects = false;
-};
-
 }  // namespace detail
 
 /// Runs a map operator.
 template <class Op, class T>
 void run_map(const call& c) {
-  using sig = detail::signature<Op>;
+  using sig = signature<Op>;
   const detail::map_kernel<Op, T, sig::operands, Op::scalars, sig::coordinates> kernel(c);
   if constexpr (sig::selects) {
     for (int f = 0; f < c.factors; ++f)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/op/bf16.hpp>
+#include <cfp/op/fp16.hpp>
 #include <cfp/runtime/call.hpp>
 
 namespace cfp::inline v0_1::host {

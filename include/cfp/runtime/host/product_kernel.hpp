@@ -29,6 +29,7 @@ inline void gemm(bool ta, bool tb, long m, long n, long k, const double* a, long
 
 /// result = sum over shared factors of operand 0 times operand 1.
 template <class T>
+  requires(!is_narrow<T>)
 void run_product(const call& c) {
   const matrix_product p = as_matrices(c);
   const T* const a = static_cast<const T*>(c.operand[p.swapped ? 1 : 0].data);
@@ -41,9 +42,10 @@ void run_product(const call& c) {
   }
 }
 
-/// The same on numbers stored as bfloat16: multiplied and added up in float.
-template <>
-inline void run_product<bf16>(const call& c) {
+/// The same on numbers stored in fewer bits: multiplied and added up in float.
+template <class T>
+  requires is_narrow<T>
+void run_product(const call& c) {
   thread_local std::vector<float> memory[3];
   call in_float = c;
   call_tensor* const given[3] = {&in_float.operand[0], &in_float.operand[1], &in_float.result[0]};
@@ -54,12 +56,12 @@ inline void run_product<bf16>(const call& c) {
     if (given[t]->wide) continue;
     memory[t].resize(static_cast<std::size_t>(count[t]));
     if (t < 2)
-      for (long i = 0; i < count[t]; ++i) memory[t][static_cast<std::size_t>(i)] = numbers<bf16>(*given[t])[i];
+      for (long i = 0; i < count[t]; ++i) memory[t][static_cast<std::size_t>(i)] = numbers<T>(*given[t])[i];
     given[t]->data = memory[t].data();
   }
   run_product<float>(in_float);
   if (!c.result[0].wide)
-    for (long i = 0; i < count[2]; ++i) numbers<bf16>(c.result[0]).set(i, memory[2][static_cast<std::size_t>(i)]);
+    for (long i = 0; i < count[2]; ++i) numbers<T>(c.result[0]).set(i, memory[2][static_cast<std::size_t>(i)]);
 }
 
 }  // namespace cfp::host

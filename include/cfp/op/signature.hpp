@@ -1,0 +1,51 @@
+// What a kernel must know of a map operator when it is compiled, also of a slope, whose rule is made during differentiation.
+#pragma once
+
+#include <cfp/op/op.hpp>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+constexpr bool has_one_hot(const rule& r) {
+  for (const factor& f : r.factors)
+    if (f.one_hot) return true;
+  return false;
+}
+constexpr bool has_reduced(const rule& r) {
+  for (int f = 0; f < r.factors.size(); ++f)
+    if (r.is_reduction(f) && !r.factors[f].one_hot) return true;
+  return false;
+}
+// The factor that rows run along, if they run along the last one: a reduced factor, else the result's last; or -1.
+constexpr int last_factor(const rule& r) {
+  for (int f = r.factors.size() - 1; f >= 0; --f)
+    if (r.is_reduction(f)) return f;
+  return r.results[0].factors.empty() ? -1 : r.results[0].factors.back();
+}
+
+}  // namespace detail
+
+template <class Op>
+struct signature {
+  static constexpr int operands = bare_rule<Op>.operands.size();
+  static constexpr int coordinates = bare_rule<Op>.coordinates.size();
+  static constexpr reduction combine = bare_rule<Op>.combine;
+  static constexpr bool selects = detail::has_one_hot(bare_rule<Op>);
+  static constexpr bool reduces = detail::has_reduced(bare_rule<Op>);
+  /// Whether an operand changes along a row of the operator's rule, or is one number for all of it.
+  static constexpr bool along_row(int operand) {
+    const int row = detail::last_factor(bare_rule<Op>);
+    return row < 0 || bare_rule<Op>.operands[operand].dim_of(row) >= 0;
+  }
+};
+template <class Op, int I>
+struct signature<slope<Op, I>> {
+  static constexpr int operands = signature<Op>::operands + 1;
+  static constexpr int coordinates = signature<Op>::coordinates;
+  static constexpr reduction combine = reduction::sum;
+  static constexpr bool selects = false, reduces = false;
+  static constexpr bool along_row(int) { return true; }
+};
+
+}  // namespace cfp

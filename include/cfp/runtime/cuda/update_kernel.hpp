@@ -1,0 +1,142 @@
+// What changes tensors in place, once through all their elements: AdamW, and gradients added up over micro-batches.
+#pragma once
+
+#include <cfp/op/optimizer.hpp>
+#include <cfp/runtime/call.hpp>
+#include <cfp/runtime/cuda/run_chain.hpp>
+#include <cfp/runtime/cuda/step_state.hpp>
+
+namespace cfp::inline v0_1::cuda {
+
+namespace detail {
+
+inline chain_tensor in_line(const call_tensor& t, bool wide) {
+  chain_tensor out;
+  out.data = t.data;
+  out.wide = wide;
+  out.along = 1;
+  return out;
+}
+inline long elements_of(const call& c) {
+  long n = 1;
+  for (int f = 0; f < c.factors; ++f) n *= c.size[f];
+  return n;
+}
+
+// Elements V at a time; those that are left one at a time. `Kernel` has `run<V>(first element, state)`.
+template <int V, class Kernel, class State>
+CFP_DEVICE void each_element(const Kernel& k, long thread, long n, const State& s) {
+  const long packs = n / V, rest = thread - packs;
+  if (thread < packs) k.template run<V>(thread * V, s);
+  else if (rest < n - packs * V) k.template run<1>(packs * V + rest, s);
+}
+
+}  // namespace detail
+
+template <class T, int V>
+struct adamw_kernel {
+  static constexpr int threads = 256;
+  static constexpr long shared_bytes = sizeof(float) * 4;
+
+  chain_tensor weight, gradient, first, second;
+  const float* clip;  // what gradients are multiplied by, or null
+  const step_state* state;
+  double given[8];    // the operator's scalars
+  long n;
+
+  long blocks() const { return pieces_of(pieces_of(n, V) + (V > 1 ? n % V : 0), threads); }
+
+  struct factors {
+    float rate, correct1, correct2, clip;
+  };
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread& t) const {
+    auto* shared = reinterpret_cast<float*>(t.shared());
+    if (t.thread() == 0) {
+      const auto step = static_cast<double>(state->step);
+      shared[0] = static_cast<float>(adamw_t::rate_at(step, given[0], given[5], given[6], given[7]));
+      shared[1] = static_cast<float>(1.0 / (1.0 - std::pow(given[1], step)));
+      shared[2] = static_cast<float>(1.0 / (1.0 - std::pow(given[2], step)));
+      shared[3] = clip != nullptr ? *clip : 1.0f;
+    }
+    t.sync();
+    const factors f{shared[0], shared[1], shared[2], shared[3]};
+    detail::each_element<V>(*this, t.block() * threads + t.thread(), n, f);
+  }
+
+  template <int N>
+  CFP_DEVICE void run(long i, const factors& f) const {
+    fetched<N> raw[4];
+    fetch<T, N>(weight, i, raw[0]);
+    fetch<T, N>(gradient, i, raw[1]);
+    fetch<T, N>(first, i, raw[2]);
+    fetch<T, N>(second, i, raw[3]);
+    float w[N], g[N], m[N], v[N];
+    widen<T>(weight, raw[0], w);
+    widen<T>(gradient, raw[1], g);
+    widen<T>(first, raw[2], m);
+    widen<T>(second, raw[3], v);
+    const float beta1 = static_cast<float>(given[1]), beta2 = static_cast<float>(given[2]), epsilon = static_cast<float>(given[3]), decay = static_cast<float>(given[4]);
+    CFP_UNROLL
+    for (int j = 0; j < N; ++j) w[j] = adamw_t::apply(w[j], g[j] * f.clip, m[j], v[j], f.rate, beta1, beta2, epsilon, decay, f.correct1, f.correct2);
+    store<T>(weight, i, w);
+    store<T>(first, i, m);
+    store<T>(second, i, v);
+  }
+};
+
+namespace detail {
+template <class T, int V>
+adamw_kernel<T, V> bind_adamw(const call& c, const step_state* state) {
+  adamw_kernel<T, V> k{in_line(c.result[0], true), in_line(c.operand[1], c.operand[1].wide), in_line(c.result[1], true), in_line(c.result[2], true), nullptr, state, {}, elements_of(c)};
+  if (c.op->operands.size() > 4) k.clip = static_cast<const float*>(c.operand[4].data);
+  for (int i = 0; i < 8; ++i) k.given[i] = c.op->scalars[i];
+  return k;
+}
+}  // namespace detail
+
+template <class T, class Queue>
+void run_adamw(const Queue& q, const call& c, const step_state* state) {
+  const auto k = detail::bind_adamw<T, full_width<T>>(c, state);
+  bool even = true;
+  for (const chain_tensor* t : {&k.weight, &k.gradient, &k.first, &k.second}) even = even && detail::is_packed(*t, 0, full_width<T>);
+  if (even) detail::launch(q, k, k.shared_bytes);
+  else detail::launch(q, detail::bind_adamw<T, 1>(c, state), k.shared_bytes);
+}
+
+template <class T, int V>
+struct accumulate_kernel {
+  static constexpr int threads = 256;
+
+  chain_tensor sum, gradient;
+  const step_state* state;
+  long n;
+
+  long blocks() const { return pieces_of(pieces_of(n, V) + (V > 1 ? n % V : 0), threads); }
+
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread& t) const { detail::each_element<V>(*this, t.block() * threads + t.thread(), n, state->pass == 0); }
+
+  template <int N>
+  CFP_DEVICE void run(long i, bool begins) const {
+    fetched<N> raw[2];
+    fetch<T, N>(gradient, i, raw[0]);
+    if (!begins) fetch<T, N>(sum, i, raw[1]);
+    float g[N], s[N];
+    widen<T>(gradient, raw[0], g);
+    widen<T>(sum, raw[1], s);
+    CFP_UNROLL
+    for (int j = 0; j < N; ++j) s[j] = begins ? g[j] : s[j] + g[j];
+    store<T>(sum, i, s);
+  }
+};
+
+template <class T, class Queue>
+void run_accumulate(const Queue& q, const call& c, const step_state* state) {
+  const chain_tensor sum = detail::in_line(c.result[0], true), gradient = detail::in_line(c.operand[1], c.operand[1].wide);
+  const long n = detail::elements_of(c);
+  if (detail::is_packed(sum, 0, full_width<T>) && detail::is_packed(gradient, 0, full_width<T>)) detail::launch(q, accumulate_kernel<T, full_width<T>>{sum, gradient, state, n});
+  else detail::launch(q, accumulate_kernel<T, 1>{sum, gradient, state, n});
+}
+
+}  // namespace cfp::cuda
