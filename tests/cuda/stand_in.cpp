@@ -1,7 +1,7 @@
 // A stand-in for the functions of the CUDA runtime and of NCCL that the NCCL communicator calls, linked instead of both, for machines without
 // a GPU. Memory is the host's, ranks are threads. Streams and collectives are real in what they compute and in when they may: an operation
-// of a stream takes place when it comes to its turn and, for a collective, when it is the turn of all members; who asks for the state of a
-// stream drives it. The communicators are as non-blocking as NCCL's: a start, a split and an end are only begun by the call. What it does
+// of a stream takes place when it comes to its turn and, for a collective, when it is the turn of all members; who asks for the state of any
+// stream drives them all. The communicators are as non-blocking as NCCL's: a start, a split and an end are only begun by the call. What it does
 // not show: that NCCL keeps what its documentation promises, anything of timing, and anything that GPUs do by themselves.
 #include "stand_in.hpp"
 
@@ -191,8 +191,8 @@ void carry_out(const std::vector<operation*>& all) {
   }
 }
 
-// Does what can be done on a stream. True if nothing is left.
-bool advance(CUstream_st& stream) {
+// Does what can be done on a stream.
+void advance(CUstream_st& stream) {
   for (; !stream.operations.empty(); stream.operations.pop_front()) {
     operation& o = stream.operations.front();
     if (o.what == kind::record) {
@@ -200,15 +200,18 @@ bool advance(CUstream_st& stream) {
       continue;
     }
     if (o.done) continue;
-    if (o.comm->turn != o.turn) return false;  // another stream is first
+    if (o.comm->turn != o.turn) return;  // another stream is first
     std::vector<operation*>& present = o.comm->among->present;
     present[static_cast<std::size_t>(o.comm->rank)] = &o;
-    if (std::count(present.begin(), present.end(), nullptr) != 0) return false;
+    if (std::count(present.begin(), present.end(), nullptr) != 0) return;
     const std::vector<operation*> all = present;
     std::fill(present.begin(), present.end(), nullptr);
     carry_out(all);
   }
-  return true;
+}
+
+void advance_all() {
+  for (const cudaStream_t s : streams) advance(*s);
 }
 
 ncclResult_t issue(operation o, cudaStream_t on) {
@@ -220,7 +223,7 @@ ncclResult_t issue(operation o, cudaStream_t on) {
     return ncclInProgress;
   }
   o.turn = o.comm->issued++;
-  stream.operations.push_back(std::move(o));
+  if (fault.issue_unending != o.comm->world_rank) stream.operations.push_back(std::move(o));
   return ncclInProgress;
 }
 
@@ -292,7 +295,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(mutex);
   if (find(stream).capturing) ++seen.misuses;
   if (fault.stream_broken == device) return cudaErrorIllegalAddress;
-  return advance(find(stream)) ? cudaSuccess : cudaErrorNotReady;
+  advance_all();
+  return find(stream).operations.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   const std::lock_guard lock(mutex);
@@ -326,7 +330,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(mutex);
   if (captures > 0) ++seen.misuses;
   if (fault.stream_broken == device) return cudaErrorIllegalAddress;
-  for (const cudaStream_t s : streams) advance(*s);
+  advance_all();
   return event->done ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -428,7 +432,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const std::lock_guard lock(mutex);
-  for (const cudaStream_t s : streams) advance(*s);
+  advance_all();
   comm->ends = true;
   return ncclInProgress;
 }

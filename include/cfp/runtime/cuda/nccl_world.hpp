@@ -221,7 +221,7 @@ class nccl_world : public rank_grid {
         if (stopped()) give_up("stopped in " + in(), true);
         for (const detail::nccl_group& g : groups_)
           if (g.comm != nullptr) settled(g, in);
-        if (clock::now() - since_ >= deadline_) give_up(in() + " did not end within " + waited());
+        if (clock::now() - since_ >= deadline_) give_up(in() + " did not end within " + detail::milliseconds(deadline_));
       }
       if (turn < 256) std::this_thread::yield();
       else std::this_thread::sleep_for(std::chrono::microseconds(50));
