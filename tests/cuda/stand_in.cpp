@@ -374,7 +374,6 @@ const char* ncclGetErrorString(ncclResult_t result) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(mutex);
-  starts[next_id] = std::make_shared<meeting>();
   std::memcpy(id->internal, &next_id, sizeof next_id);
   ++next_id;
   return ncclSuccess;
@@ -386,7 +385,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   if (fault.start_refused == rank) return ncclSystemError;
   std::uint64_t number = 0;
   std::memcpy(&number, id.internal, sizeof number);
-  const std::shared_ptr<meeting>& among = starts[number];
+  std::shared_ptr<meeting>& among = starts[number];
+  if (among == nullptr) among = std::make_shared<meeting>();
   among->size = static_cast<std::size_t>(size);
   among->present.resize(among->size);
   if (fault.start_unending != rank) ++among->started;
