@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh MODE SOURCE_DIR WORK_DIR CXX: gets the library as MODE says, builds the consumer in WORK_DIR and runs it.
+# run.sh MODE SOURCE_DIR WORK_DIR CXX: gets the library as MODE says, builds the consumer in WORK_DIR and runs it. CUDACXX names an nvcc.
 set -euo pipefail
 mode=$1 source=$(realpath "$2") work=$3 cxx=$4
 here=$(realpath "$(dirname "$0")")
@@ -41,6 +41,7 @@ case $mode in
   subdirectory | fetch_content)
     build_and_run core "${bare[@]}"
     build_and_run all -DCFP_COMPONENT=cfp
+    [ -z "${CUDACXX:-}" ] || build_and_run cuda -DCFP_COMPONENT=cuda
     ;;
   install)
     number() { sed -n "s/^#define CFP_VERSION_$1 //p" "$source/include/cfp/version.hpp"; }
@@ -56,6 +57,7 @@ case $mode in
     export cfp_ROOT=$work/installed
     build_and_run core "${bare[@]}" -DCFP_VERSION="$major.$minor"
     build_and_run all -DCFP_VERSION="$major.$minor" -DCFP_COMPONENT=cfp
+    [ -z "${CUDACXX:-}" ] || build_and_run cuda -DCFP_VERSION="$major.$minor" -DCFP_COMPONENT=cuda
     for other in $((minor - 1)) $((minor + 1)); do
       [ "$other" -lt 0 ] || must_refuse "compatible with requested version \"$major.$other\"" "version$other" -DCFP_VERSION="$major.$other"
     done
@@ -63,6 +65,7 @@ case $mode in
     must_refuse "component model lacks the Debian packages libboost-dev" model "${bare[@]}" -DCFP_COMPONENT=model
     must_refuse "component host lacks the Debian packages libboost-dev, libopenblas-dev, libthrust-dev, librandom123-dev" \
       host "${bare[@]}" -DCFP_COMPONENT=host
+    must_refuse "librandom123-dev, nvidia-cuda-toolkit, libnccl-dev" no_cuda "${bare[@]}" -DCFP_COMPONENT=cuda
     ;;
   raw_include)
     compilers=("$cxx")

@@ -2,62 +2,15 @@
 #include <cfp/runtime/host/run_ranks.hpp>
 #include <cfp/runtime/mpi/run_processes.hpp>
 
+#include "../random_collectives.hpp"
+
 #include <csignal>
 #include <cstdio>
 #include <map>
-#include <random>
 
 using namespace cfp;
 
 namespace {
-
-// Random collectives on all groups of a mesh, the same on every kind of ranks; `out` takes every byte they bring about.
-template <class T, class Context>
-void exchange(Context& c, unsigned seed, std::vector<std::byte>& out) {
-  std::mt19937 same(seed);                                            // decides what is called
-  std::mt19937 own(seed + 1000 + static_cast<unsigned>(c.rank));      // fills
-  const auto keep = [&](const std::vector<T>& x) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(x.data());
-    out.insert(out.end(), bytes, bytes + x.size() * sizeof(T));
-  };
-  for (int call = 0; call < 60; ++call) {
-    const auto at = same() % (c.axes.size() + 1);
-    const auto& group = at == 0 ? c.world : c.axes[at - 1];
-    const auto n = static_cast<std::size_t>(group.size());
-    const std::size_t counts[] = {0, 1, 3, 64, 1000, 70000};
-    const std::size_t count = counts[same() % 6];
-    const auto by = static_cast<reduction>(same() % 3);
-    const auto filled = [&](std::size_t size) {
-      std::vector<T> x(size);
-      for (T& e : x) e = T(static_cast<float>(static_cast<int>(own() % 2001) - 1000) / 7.0f);
-      return x;
-    };
-    std::vector<T> result;
-    switch (same() % 7) {
-      case 0: group.all_reduce((result = filled(count)).data(), count, by); break;
-      case 1:
-      case 2:  // in place or not, each rank as it likes
-        if (own() % 2 == 0) {
-          result = filled(n * count);
-          group.all_gather(result.data() + static_cast<std::size_t>(group.rank()) * count, result.data(), count);
-        } else {
-          result.resize(n * count);
-          group.all_gather(filled(count).data(), result.data(), count);
-        }
-        break;
-      case 3: result.resize(count); group.reduce_scatter(filled(n * count).data(), result.data(), count, by); break;
-      case 4: result.resize(n * count); group.all_to_all(filled(n * count).data(), result.data(), count); break;
-      case 5: group.broadcast((result = filled(count)).data(), count, static_cast<int>(same() % n)); break;
-      default: group.barrier();
-    }
-    keep(result);
-  }
-  for (std::size_t g = 0; g <= c.axes.size(); ++g) {
-    const traffic& counted = g == 0 ? c.world.counted() : c.axes[g - 1].counted();
-    const auto* bytes = reinterpret_cast<const std::byte*>(&counted);
-    out.insert(out.end(), bytes, bytes + sizeof counted);
-  }
-}
 
 template <class T>
 bool equal(process_pool& pool, const char* type) {
@@ -122,6 +75,12 @@ int run(const std::string& what, int processes) {
         stream.join();
         return;
       }
+    }
+    if (what == "stopped") {  // outside collectives
+      if (c.rank == 1) throw std::runtime_error("out of luck");
+      while (!c.stopped()) std::this_thread::yield();
+      c.fail("stopped in a wait of its own", true);
+      return;
     }
     if (what == "leaves" && c.rank == 1) return;
     if (what == "killed" && c.rank == 1) std::raise(SIGKILL);

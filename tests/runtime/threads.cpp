@@ -468,6 +468,23 @@ TEST_CASE("a rank that throws stops those who wait in any group, and those who c
   check_pool_works(pool);
 }
 
+TEST_CASE("a rank that waits for something else can ask whether another has failed, and add where that met it") {
+  const watchdog guard;
+  cfp::rank_pool pool(2);
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const verdict v = judge(pool, [&](rank_context& c) {
+      if (c.stopped() && c.rank == 1) throw std::logic_error("nobody has failed yet");
+      if (c.rank == 1) throw std::runtime_error("boom");
+      while (!c.stopped()) std::this_thread::yield();
+      c.fail("stopped in a wait of its own", true);
+    });
+    REQUIRE(v.errors.size() == 2);
+    CHECK(v.errors[1].consequence);
+    CHECK(v.whole == "rank 1 failed: boom\n  then rank 0 stopped in a wait of its own");
+  }
+  check_pool_works(pool);
+}
+
 TEST_CASE("a failure of a group of one is a failure of the world") {
   const watchdog guard;
   cfp::rank_pool pool({2, 1});

@@ -7,6 +7,7 @@
 #include <cfp/op/fp16.hpp>
 
 #include <array>
+#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -145,7 +146,11 @@ struct rank_context_of {
 
   /// This rank ends with an error: no rank waits for it in a collective any more, nor does a stream of its own wait for others (between
   /// processes: as soon as these know of it).
-  void fail(const std::string& what) const { shared_->fail(rank, what); }
+  /// A `consequence` only says where the error of another rank met this one: "stopped in ...".
+  void fail(const std::string& what, bool consequence = false) const { shared_->fail(rank, what, consequence); }
+
+  /// Whether some rank is known to have failed. Waits for nothing; to be asked by whoever waits for something else than a collective.
+  bool stopped() const { return shared_->stopped(); }
 
  private:
   World* shared_;
@@ -189,6 +194,24 @@ constexpr collective_call call_of(collective_kind kind, std::size_t count, reduc
   constexpr char integer = std::is_signed_v<T> ? 'i' : 'u';
   constexpr char type = std::is_floating_point_v<wide_t<T>> ? 'f' : std::is_integral_v<T> ? integer : 'b';
   return {static_cast<int>(kind), count, sizeof(T) * CHAR_BIT, type, combine, root};
+}
+
+inline std::string milliseconds(std::chrono::nanoseconds t) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
+}
+
+/// What `fail` of a world records.
+inline rank_error failure(int rank, const std::string& what, bool consequence) {
+  return {rank, "rank " + std::to_string(rank) + (consequence ? " " : " failed: ") + what, consequence};
+}
+
+/// Fails a rank, and throws, if the root of its broadcast is none of the group's `size` ranks.
+template <class World>
+void check_root(World& world, int rank, int root, int size) {
+  if (root >= 0 && root < size) return;
+  const std::string message = "the root of a broadcast is a rank of the group, less than " + std::to_string(size) + ", got: " + std::to_string(root);
+  world.fail(rank, message);
+  throw communicator_error(message);
 }
 
 /// A NaN of any rank stays: a maximum that hides it would hide the mistake behind it.

@@ -59,9 +59,11 @@ class thread_world : public rank_grid {
   }
 
   /// A rank ends with an error: whoever waits in a collective, or calls one later, throws communicator_error.
-  void fail(int rank, const std::string& what) {
+  /// As a `consequence` of another's error it adds where that met it, "stopped in ...".
+  void fail(int rank, const std::string& what, bool consequence = false) {
+    const rank_error e = detail::failure(rank, what, consequence);
     const std::lock_guard lock(mutex_);
-    record(rank, "rank " + std::to_string(rank) + " failed: " + what, false);
+    record(e.rank, e.message, e.consequence);
   }
 
   /// A rank ends well: whoever waits for it in a collective, or calls one later that needs it, throws.
@@ -70,6 +72,12 @@ class thread_world : public rank_grid {
     left_[static_cast<std::size_t>(rank)] = true;
     for (detail::thread_group* g : group_of_[static_cast<std::size_t>(rank)])
       g->entered.fetch_or(detail::thread_group::frozen);
+  }
+
+  /// Whether a rank has failed.
+  bool stopped() const {
+    const std::lock_guard lock(mutex_);
+    return !errors_.empty();
   }
 
   /// The error of each rank that failed, in order of time: the first cause first.
@@ -206,8 +214,7 @@ class thread_world : public rank_grid {
       if (g.complete(word, round) || (word & g.frozen)) return;
     } while (!g.entered.compare_exchange_weak(word, word | g.frozen));
     const int rank = g.ranks[static_cast<std::size_t>(member)];
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_).count();
-    const std::string message = "rank " + std::to_string(rank) + " waited " + std::to_string(ms) + " ms in " +
+    const std::string message = "rank " + std::to_string(rank) + " waited " + detail::milliseconds(deadline_) + " in " +
                                 g.slots[static_cast<std::size_t>(member)].call.text() + g.where + " for " +
                                 missing;
     record(rank, message, false);

@@ -80,12 +80,7 @@ class thread_communicator {
   /// data = the root's data; `root` is a rank of the group.
   template <movable_element T>
   void broadcast(T* data, std::size_t count, int root) const {
-    if (root < 0 || root >= size()) {
-      const std::string message = "the root of a broadcast is a rank of the group, less than " +
-                                  std::to_string(size()) + ", got: " + std::to_string(root);
-      world_->fail(group_->ranks[index()], message);
-      throw communicator_error(message);
-    }
+    detail::check_root(*world_, group_->ranks[index()], root, size());
     meet<T>(collective_kind::broadcast, count, {.root = root}, data, data,
             [&] { copy(input<T>(static_cast<std::size_t>(root)), data, count); });
   }

@@ -77,7 +77,8 @@ class process_world : public rank_grid {
 
   /// This rank ends with an error: whoever calls a collective later throws communicator_error, and whoever waits in one that cannot take
   /// place any more. (A stream of this rank that waits in one is released when a member of its group says that it will not call.)
-  void fail(int rank, const std::string& what) { record({rank, "rank " + std::to_string(rank) + " failed: " + what, false}); }
+  /// As a `consequence` of another's error it adds where that met it, "stopped in ...".
+  void fail(int rank, const std::string& what, bool consequence = false) { record(detail::failure(rank, what, consequence)); }
 
   /// This rank's part of a job ends well, unless it has failed: whoever still waits for it throws.
   void leave() {
@@ -117,13 +118,19 @@ class process_world : public rank_grid {
         }
       }
       if (failing && std::chrono::steady_clock::now() - since >= deadline_)
-        give_up(rank_failure(errors()).what() + std::string("\n  then rank ") + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " for the others to end");
+        give_up(rank_failure(errors()).what() + std::string("\n  then rank ") + std::to_string(rank_) + " waited " + detail::milliseconds(deadline_) + " for the others to end");
     }
   }
 
   bool failed() const {
     const std::lock_guard lock(mutex_);
     return !errors_.empty();
+  }
+
+  /// The same of what has been told meanwhile.
+  bool stopped() {
+    listen();
+    return failed();
   }
 
   /// The error of each rank that is known to have failed, causes first, then by rank: clocks of processes are not one clock.
@@ -174,7 +181,7 @@ class process_world : public rank_grid {
       if (turn % 64 != 0) continue;
       const auto waited = std::chrono::steady_clock::now() - begin;
       if (waited >= deadline_ + std::chrono::minutes(10))
-        give_up("rank " + std::to_string(rank_) + " waited " + milliseconds(waited) + " in " + call.text() + g.where + " for its data");
+        give_up("rank " + std::to_string(rank_) + " waited " + detail::milliseconds(waited) + " in " + call.text() + g.where + " for its data");
       std::this_thread::yield();
     }
   }
@@ -189,8 +196,6 @@ class process_world : public rank_grid {
  private:
   static constexpr int call_tag = 1, error_tag = 2;
   static constexpr std::size_t longest = 1000;
-
-  static std::string milliseconds(std::chrono::nanoseconds t) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms"; }
 
   // One by one: those that are done are then known to be.
   static bool done(std::vector<MPI_Request>& requests) {
@@ -256,7 +261,7 @@ class process_world : public rank_grid {
     std::string missing;
     for (const int r : g.ranks)
       if (r != rank_ && !calls(g, r)) missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(r);
-    return "rank " + std::to_string(rank_) + " waited " + milliseconds(deadline_) + " in " + call.text() + g.where + " for " + missing;
+    return "rank " + std::to_string(rank_) + " waited " + detail::milliseconds(deadline_) + " in " + call.text() + g.where + " for " + missing;
   }
 
   [[noreturn]] void stop(const std::string& message) {

@@ -75,11 +75,7 @@ class process_communicator {
   /// data = the root's data; `root` is a rank of the group.
   template <movable_element T>
   void broadcast(T* data, std::size_t count, int root) const {
-    if (root < 0 || root >= size()) {
-      const std::string message = "the root of a broadcast is a rank of the group, less than " + std::to_string(size()) + ", got: " + std::to_string(root);
-      world_->fail(world_->rank(), message);
-      throw communicator_error(message);
-    }
+    detail::check_root(*world_, world_->rank(), root, size());
     meet<T>(collective_kind::broadcast, count, reduction::sum, root, [&](MPI_Datatype type, const auto& done) {
       MPI_Request request = MPI_REQUEST_NULL;
       detail::mpi_check(MPI_Ibcast(data, static_cast<int>(count), type, root, group_->comm, &request), "MPI_Ibcast");

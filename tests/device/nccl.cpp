@@ -1,0 +1,121 @@
+// The NCCL communicator on GPUs, several processes sharing one if they must: `mpirun -n N nccl CASE`. Every collective is compared with that
+// of threads. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1 if a result is wrong, 77 if there is no GPU.
+#include "../random_collectives.hpp"
+
+#include <cfp/runtime/cuda/nccl_communicator.hpp>
+#include <cfp/runtime/host/run_ranks.hpp>
+#include <cfp/runtime/mpi/run_processes.hpp>
+
+#include <cstdio>
+#include <map>
+#include <string>
+
+using namespace cfp;
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class T>
+class device_buffer {
+ public:
+  explicit device_buffer(const std::vector<T>& x) : size_(x.size()) {
+    if (size_ == 0) return;
+    detail::cuda_check(cudaMalloc(&memory_, size_ * sizeof(T)), "cudaMalloc");
+    detail::cuda_check(cudaMemcpy(memory_, x.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  device_buffer(const device_buffer&) = delete;
+  ~device_buffer() { cudaFree(memory_); }
+
+  T* data() { return memory_; }
+  std::vector<T> read() const {
+    std::vector<T> x(size_);
+    if (size_ > 0) detail::cuda_check(cudaMemcpy(x.data(), memory_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return x;
+  }
+
+ private:
+  T* memory_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+template <class T>
+bool equal(nccl_context& gpu, const std::vector<int>& mesh, const char* type) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    std::vector<std::byte> mine, expected;
+    for (auto& axis : gpu.axes) axis.reset_counted();
+    gpu.world.reset_counted();
+    exchange<T, device_buffer>(gpu, seed, mine, true);
+    run_ranks(mesh, [&](rank_context& c) {
+      std::vector<std::byte> of_thread;
+      exchange<T>(c, seed, of_thread, true);
+      if (c.rank == gpu.rank) expected = of_thread;
+    });
+    if (mine == expected) continue;
+    std::printf("rank %d: %s differs from threads with seed %u\n", gpu.rank, type, seed);
+    return false;
+  }
+  return true;
+}
+
+// Sums that are repeated by a graph.
+bool graph_doubles(nccl_context& gpu) {
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  detail::cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  device_buffer<float> x({1.0f});
+  const nccl_communicator group = gpu.world.on(stream);
+  group.all_reduce(x.data(), 1, reduction::sum);
+  detail::cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  for (int i = 0; i < 3; ++i) group.all_reduce(x.data(), 1, reduction::sum);
+  detail::cuda_check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  detail::cuda_check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+  for (int i = 0; i < 2; ++i) detail::cuda_check(cudaGraphLaunch(exec, stream), "cudaGraphLaunch");
+  group.wait();
+  float expected = 1;
+  for (int i = 0; i < 7; ++i) expected *= static_cast<float>(gpu.size);
+  const bool right = x.read()[0] == expected;
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+  return right;
+}
+
+int run(const std::string& what, int processes) {
+  const std::vector<int> mesh = what == "mesh" ? std::vector<int>{processes / 2, 2} : std::vector<int>{processes};
+  process_pool pool(mesh);
+  pool.set_deadline(60s);
+  bool right = true;
+  pool.run([&](process_context& rank) {
+    nccl_world world(rank, {.deadline = what == "missing" ? 5s : 60s, .share_gpus = true});
+    nccl_context gpu(world, rank.rank);
+    device_buffer<float> x(std::vector<float>(8));
+    gpu.world.all_reduce(x.data(), 8, reduction::sum);
+    gpu.world.wait();
+    if (what == "line" || what == "mesh")
+      right = equal<float>(gpu, mesh, "float") & equal<double>(gpu, mesh, "double") & equal<bf16>(gpu, mesh, "bf16") &
+              equal<std::int32_t>(gpu, mesh, "int32") & equal<std::int64_t>(gpu, mesh, "int64") & equal<std::uint8_t>(gpu, mesh, "uint8");
+    if (what == "graph") right = graph_doubles(gpu);
+    if (what == "throws" && rank.rank == 1) throw std::runtime_error("out of luck");
+    if (what == "missing" && rank.rank == 1) std::this_thread::sleep_for(10s);
+    if (what == "throws" || what == "missing") gpu.axes[0].all_reduce(x.data(), 8, reduction::sum);
+    gpu.world.wait();
+  });
+  if (right && pool.rank() == 0) std::printf("as threads\n");
+  return right ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const process_job job;
+  int processes = 0, gpus = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess) return 77;
+  try {
+    return run(argc > 1 ? argv[1] : "line", processes);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  }
+}
