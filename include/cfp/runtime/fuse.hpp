@@ -14,7 +14,7 @@ namespace cfp::inline v0_1 {
 /// One operator of a pattern, and where its operands come from.
 struct fusion_part {
   const op_info* op = nullptr;           ///< null: any product
-  list<signed char, max_operands> from;  ///< n: what comes from outside and is called n; ~k: the first result of part k
+  list<int, max_operands> from;  ///< n: what comes from outside and is called n; ~k: the first result of part k
 };
 
 /// Operators in the order of the program. Parts from `second` on (0: none) are an instruction of their own, later: of what the first one
@@ -23,7 +23,8 @@ struct fusion_pattern {
   std::string_view label;
   std::vector<fusion_part> parts;
   int second = 0;
-  std::vector<int> needs{};  ///< numbers as in `from`
+  std::vector<int> needs{};  ///< numbers as in `from`; of a single instruction, results that are stored whether they are read or not
+  std::vector<int> stores{};  ///< parts whose results can be stored; none: all of the last instruction, and what is needed of the first
   std::function<bool(const program&, const graph&, const fusion&)> fits{};  ///< whether there is a kernel for what was found; none: always
 };
 
@@ -33,6 +34,7 @@ struct fuser {
   program& p;
   const graph& g;
   const fusion_pattern& pattern;
+  int number = 0;  // of the pattern
   std::vector<bool>& gone;    // instructions that are part of others
   std::vector<int> at{};      // per part: its instruction
   std::vector<int> outside{}; // per number: the buffer, or -1
@@ -150,13 +152,15 @@ struct fuser {
     return true;
   }
 
-  // The second group may read of the first only what is needed.
+  bool can_store(int part) const {
+    if (!pattern.stores.empty()) return std::find(pattern.stores.begin(), pattern.stores.end(), part) != pattern.stores.end();
+    return part >= pattern.second || needed(part);
+  }
+  // What cannot be stored must not be read.
   bool separable() const {
-    for (int k = 0; pattern.second > 0 && k < pattern.second; ++k) {
-      if (needed(k)) continue;
+    for (int k = 0; k < parts(); ++k)
       for (const int b : of_part(k).out)
-        if (is_read(b, true)) return false;  // it would have to be stored after all
-    }
+        if (!can_store(k) && is_read(b, true)) return false;
     return true;
   }
 
@@ -165,6 +169,7 @@ struct fuser {
       if (gone[static_cast<std::size_t>(i)] || !find(i) || !separable()) continue;
       fusion f;
       f.label = pattern.label;
+      f.pattern = number;
       f.outside = outside;
       for (int k = 0; k < parts(); ++k) f.parts.push_back(of_part(k));
       instruction made[2];
@@ -189,7 +194,7 @@ struct fuser {
 /// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
 inline void fuse(program& p, const graph& g, const std::vector<fusion_pattern>& patterns) {
   std::vector<bool> gone(p.code.size());
-  for (const fusion_pattern& pattern : patterns) detail::fuser{p, g, pattern, gone}.run();
+  for (std::size_t n = 0; n < patterns.size(); ++n) detail::fuser{p, g, patterns[n], static_cast<int>(n), gone}.run();
   std::vector<instruction> code;
   int begin = 0, end = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i) {

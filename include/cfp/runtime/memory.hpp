@@ -57,6 +57,7 @@ inline void reduce_in_place(program& p) {
 inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
+  for (buffer& b : p.buffers) b.offset = -1;
   std::vector<int> order, placed;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0)

@@ -40,6 +40,7 @@ struct instruction {
 /// Operators that one kernel computes together.
 struct fusion {
   std::string_view label;          ///< of the pattern they follow
+  int pattern = -1;                ///< its number
   std::vector<instruction> parts;  ///< as they were, of the whole pattern
   int first = 0, end = 0;          ///< those of this instruction
   std::vector<int> outside;        ///< buffers that come from outside, by the pattern's numbers

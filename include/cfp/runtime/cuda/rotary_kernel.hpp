@@ -112,7 +112,8 @@ void run_rotary_as(const Queue& q, const call& c) {
   k.chunks = pieces_of(k.c.rows(), k.rows_each);
   if constexpr (V > 1) {
     bool even = k.c.length % V == 0;
-    for (const long stride : {k.from_position, k.to_position, k.from_half, k.to_half}) even = even && stride % V == 0;
+    const long strides[] = {k.from_position, k.to_position, k.from_half, k.to_half};
+    for (const long stride : strides) even = even && stride % V == 0;
     if (!even || !detail::is_packed(k.c.input[0], k.c.dims, V) || !detail::is_packed(k.c.result[0], k.c.dims, V)) return run_rotary_as<Op, T, 1>(q, c);
   }
   detail::launch(q, k);

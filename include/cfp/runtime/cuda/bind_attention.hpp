@@ -1,0 +1,94 @@
+// Operators of a program that were found to be attention, bound to its call.
+#pragma once
+
+#include <cfp/op/attention.hpp>
+#include <cfp/op/softmax.hpp>
+#include <cfp/runtime/call.hpp>
+#include <cfp/runtime/cuda/attention_call.hpp>
+#include <cfp/runtime/fuse.hpp>
+
+#include <optional>
+
+namespace cfp::inline v0_1::cuda {
+
+// From outside: 0 queries, 1 keys, 2 values, 3 the gradient of the result.
+inline std::vector<fusion_part> attention_parts(bool backward) {
+  std::vector<fusion_part> out{{nullptr, {{0, 1}, 2}}, {&info<masked_max_t>, {{~0}, 1}}, {&info<masked_sum_t>, {{~0, ~1}, 2}}, {&info<masked_softmax_t>, {{~0, ~1, ~2}, 3}}, {nullptr, {{~3, 2}, 2}}};
+  if (!backward) return out;
+  out.insert(out.end(), {{nullptr, {{3, 2}, 2}}, {nullptr, {{3, ~3}, 2}}, {&info<cfp::detail::softmax_dot_t>, {{~5, ~3}, 2}}, {&info<cfp::detail::masked_input_t>, {{~5, ~3, ~7}, 3}},
+                         {nullptr, {{~8, 1}, 2}}, {nullptr, {{~8, 0}, 2}}});
+  return out;
+}
+
+namespace detail {
+
+struct attention_binder {
+  const program& p;
+  const graph& g;
+  const fusion& f;
+  int device;
+  attention_call out{};
+  bool grouped = false, fits = true;
+
+  call call_of(int part) const { return bind_call(p, g, f.parts[static_cast<std::size_t>(part)], device); }
+
+  // A tensor of batch, heads, [group,] rows and depth, in this order.
+  attention_tensor tensor(const call& c, const call_tensor& t, const pattern& dims, bool of_queries) {
+    const bool with_group = of_queries && grouped;
+    const long sizes[] = {out.batch, out.heads, with_group ? out.group : 0, of_queries ? out.queries : out.keys, out.depth};
+    attention_tensor x;
+    if (dims.factors.size() != 4 + with_group || t.wide) {
+      fits = false;
+      return x;
+    }
+    long* const steps[] = {&x.batch, &x.head, &x.group, &x.row};
+    int d = 0;
+    for (int i = 0; i < 5; ++i) {
+      if (i == 2 && !with_group) continue;
+      const int factor = dims.factors[d++];
+      fits = fits && c.size[factor] == sizes[i];
+      if (i < 4) *steps[i] = t.stride[factor];
+      else fits = fits && t.stride[factor] == 1;
+    }
+    return x;
+  }
+
+  bool bind() {
+    const call scores = call_of(0), max = call_of(1), sum = call_of(4);
+    const rule& r = scores.r();
+    const pattern &q = r.operands[0], &k = r.operands[1];
+    grouped = q.factors.size() == 5;
+    if (k.factors.size() != 4 || (q.factors.size() != 4 && !grouped) || max.r().coordinates.size() != 2) return false;
+    const auto size = [&](const pattern& of, int d) { return scores.size[of.factors[d]]; };
+    out.batch = size(k, 0), out.heads = size(k, 1), out.keys = size(k, 2), out.depth = size(k, 3);
+    out.group = grouped ? size(q, 2) : 1;
+    out.queries = size(q, grouped ? 3 : 2);
+    out.first_query = max.start[max.r().coordinates[0]];
+    out.first_key = max.start[max.r().coordinates[1]];
+    out.scale = max.op->scalars[0];
+    out.reach = max.op->scalars[1];
+    out.q = tensor(scores, scores.operand[0], q, true);
+    out.k = tensor(scores, scores.operand[1], k, false);
+    out.v = tensor(sum, sum.operand[1], sum.r().operands[1], false);
+    out.out = tensor(sum, sum.result[0], sum.r().results[0], true);
+    if (f.parts.size() > 5) {
+      const call share = call_of(5), dv = call_of(6), dq = call_of(9), dk = call_of(10);
+      out.d_out = tensor(share, share.operand[0], share.r().operands[0], true);
+      out.dv = tensor(dv, dv.result[0], dv.r().results[0], false);
+      out.dq = tensor(dq, dq.result[0], dq.r().results[0], true);
+      out.dk = tensor(dk, dk.result[0], dk.r().results[0], false);
+    }
+    return fits && attention_fits(out);
+  }
+};
+
+}  // namespace detail
+
+/// Nothing if there is no kernel for these shapes. Pointers are left to the caller.
+inline std::optional<attention_call> bind_attention(const program& p, const graph& g, const fusion& f, int device) {
+  detail::attention_binder b{p, g, f, device};
+  if (!b.bind()) return std::nullopt;
+  return b.out;
+}
+
+}  // namespace cfp::cuda

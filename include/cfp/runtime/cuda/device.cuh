@@ -1,0 +1,200 @@
+// A GPU that runs programs: two streams and events between them, memory, products, graphs. What an executor asks of it is said there.
+#pragma once
+
+#include <cfp/runtime/cuda/executor.hpp>
+#include <cfp/runtime/cuda/matrix_library.hpp>
+#include <cfp/runtime/cuda/nccl_communicator.hpp>
+#include <cfp/runtime/cuda/queue.cuh>
+
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace cfp::inline v0_1::cuda {
+
+namespace detail {
+struct stream_delete {
+  void operator()(cudaStream_t s) const { cudaStreamDestroy(s); }
+};
+struct event_delete {
+  void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
+};
+struct memory_delete {
+  void operator()(std::byte* p) const { cudaFree(p); }
+};
+using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, stream_delete>;
+using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_delete>;
+
+inline owned_stream make_stream() {
+  cudaStream_t s = nullptr;
+  check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "make a stream");
+  return owned_stream(s);
+}
+inline owned_event make_event(unsigned flags) {
+  cudaEvent_t e = nullptr;
+  check(cudaEventCreateWithFlags(&e, flags), "make an event");
+  return owned_event(e);
+}
+
+/// Writes the step where kernels read it.
+struct set_state_kernel {
+  static constexpr int threads = 1;
+  step_state* to;
+  step_state state;
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread&) const { *to = state; }
+};
+
+/// Moves bytes within the memory of the GPU, in a queue.
+struct gpu_mover {
+  cudaStream_t stream;
+  void copy(void* to, const void* from, long bytes) const { check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy"); }
+  void zero(void* to, long bytes) const { check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(bytes), stream), "fill memory with zeros"); }
+  void copy_rows(void* to, long to_step, const void* from, long from_step, long bytes, long rows) const {
+    if (rows == 1) return copy(to, from, bytes);
+    check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_step), from, static_cast<std::size_t>(from_step), static_cast<std::size_t>(bytes), static_cast<std::size_t>(rows), cudaMemcpyDeviceToDevice, stream),
+          "copy rows");
+  }
+};
+}  // namespace detail
+
+/// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with.
+template <class T>
+class gpu {
+ public:
+  using queue = cuda::queue;
+
+  /// Memory of the GPU. What the host writes and reads passes through a copy of its own; both wait.
+  struct memory {
+    using block = std::unique_ptr<std::byte, detail::memory_delete>;
+    cudaStream_t stream;
+
+    explicit memory(const gpu& g) : stream(g.main().stream()) {}
+    block allocate(long bytes) const {
+      void* p = nullptr;
+      check(cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1)), "take memory of the GPU");
+      return block(static_cast<std::byte*>(p));
+    }
+    template <class Fill>
+    void write(void* at, long bytes, const Fill& fill) const {
+      std::vector<std::byte> here(static_cast<std::size_t>(bytes));
+      fill(here.data());
+      check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, stream), "copy to the GPU");
+      check(cudaStreamSynchronize(stream), "copy to the GPU");
+    }
+    template <class Use>
+    void read(const void* at, long bytes, const Use& use) const {
+      std::vector<std::byte> here(static_cast<std::size_t>(bytes));
+      check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, stream), "copy from the GPU");
+      check(cudaStreamSynchronize(stream), "copy from the GPU");
+      use(here.data());
+    }
+  };
+
+  class product {
+   public:
+    product() = default;
+    explicit product(matrix_library::product made) : made_(std::move(made)) {}
+    explicit operator bool() const { return static_cast<bool>(made_); }
+    void run(const queue& q) const { made_.run(q.stream()); }
+
+   private:
+    matrix_library::product made_;
+  };
+  using graph = std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>>;
+
+  gpu() : main_stream_(detail::make_stream()), side_stream_(detail::make_stream()), main_(main_stream_.get()), side_(side_stream_.get()) {
+    void* p = nullptr;
+    check(cudaMalloc(&p, sizeof(step_state)), "take memory of the GPU");
+    state_.reset(static_cast<std::byte*>(p));
+  }
+
+  const queue& main() const { return main_; }
+  const queue& side() const { return side_; }
+  detail::gpu_mover mover(const queue& q) const { return {q.stream()}; }
+  product prepare(const call& c, const epilogue& e) { return product(library_.prepare<T>(c, e)); }
+
+  void set(long step, int pass) { main_.launch(detail::set_state_kernel{state(), {step, pass}}, 1); }
+  step_state* state() const { return reinterpret_cast<step_state*>(state_.get()); }
+
+  void mark(int n, const queue& q) {
+    const auto at = static_cast<std::size_t>(n);
+    if (events_.size() <= at) events_.resize(at + 1);
+    if (!events_[at]) events_[at] = detail::make_event(cudaEventDisableTiming);
+    check(cudaEventRecord(events_[at].get(), q.stream()), "mark a place in a stream");
+  }
+  void meet(int n, const queue& q) { check(cudaStreamWaitEvent(q.stream(), events_[static_cast<std::size_t>(n)].get(), 0), "wait for another stream"); }
+
+  template <class Issue>
+  graph record(const Issue& issue) {
+    check(cudaStreamBeginCapture(main_.stream(), cudaStreamCaptureModeThreadLocal), "begin to record a graph");
+    cudaGraph_t recorded = nullptr;
+    try {
+      issue();
+    } catch (...) {
+      cudaStreamEndCapture(main_.stream(), &recorded);
+      if (recorded != nullptr) cudaGraphDestroy(recorded);
+      throw;
+    }
+    check(cudaStreamEndCapture(main_.stream(), &recorded), "record a graph");
+    cudaGraphExec_t made = nullptr;
+    const cudaError_t e = cudaGraphInstantiate(&made, recorded, 0);
+    cudaGraphDestroy(recorded);
+    check(e, "make a graph ready");
+    return graph(made, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
+  }
+  void replay(const graph& g) { check(cudaGraphLaunch(g.get(), main_.stream()), "launch a graph"); }
+
+ private:
+  detail::owned_stream main_stream_, side_stream_;
+  queue main_, side_;
+  matrix_library library_;
+  std::unique_ptr<std::byte, detail::memory_delete> state_;
+  std::vector<detail::owned_event> events_;
+};
+
+/// The GPU of a rank, its collectives by NCCL: built by all ranks together.
+template <class T>
+class rank_gpu : public gpu<T> {
+ public:
+  /// `world` must outlive this. It has made the rank's GPU current.
+  rank_gpu(nccl_world& world) : world_(world), ranks_(world, world.rank()) {}
+
+  int rank() const { return world_.rank(); }
+  nccl_communicator among(int axis, const queue& q) const { return ranks_.axes[static_cast<std::size_t>(axis)].on(q.stream()); }
+  void wait() { world_.synchronise(this->main().stream()); }
+  nccl_context& ranks() { return ranks_; }
+
+ private:
+  nccl_world& world_;
+  nccl_context ranks_;
+};
+
+/// One GPU alone, in the place of a rank of any mesh: all but its collectives can be run, and timed.
+template <class T>
+class lone_gpu : public gpu<T> {
+ public:
+  struct nobody {
+    template <class... Arguments>
+    void all_reduce(Arguments...) const { refuse(); }
+    template <class... Arguments>
+    void all_gather(Arguments...) const { refuse(); }
+    template <class... Arguments>
+    void reduce_scatter(Arguments...) const { refuse(); }
+    template <class... Arguments>
+    void all_to_all(Arguments...) const { refuse(); }
+
+   private:
+    [[noreturn]] static void refuse() { throw std::logic_error("a GPU alone has nobody for a collective"); }
+  };
+
+  explicit lone_gpu(int rank = 0) : rank_(rank) {}
+  int rank() const { return rank_; }
+  nobody among(int, const queue&) const { return {}; }
+  void wait() { check(cudaStreamSynchronize(this->main().stream()), "finish what was launched"); }
+
+ private:
+  int rank_;
+};
+
+}  // namespace cfp::cuda

@@ -1,0 +1,5 @@
+#include "emulated_queue.hpp"
+
+#include <cfp/runtime/cuda/kernels.hpp>
+
+template class cfp::cuda::kernels<cfp::fp16, emulated::queue>;

@@ -1,0 +1,90 @@
+// Programs as a GPU runs them, on the emulation: random plans of small models train as the host does.
+#include "../catch.hpp"
+
+#include "emulated_device.hpp"
+
+#include "../runtime/small.hpp"
+
+#include <set>
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+// Two steps of a plan's program: on the host, or as a GPU runs it.
+template <class T>
+driver::trained<T> train_emulated(program p, const graph& g, const driver::byte_text& text, long steps, unsigned order, std::set<std::string>* fused = nullptr) {
+  using device = emulated::device<T>;
+  const cuda::kernels<T, emulated::queue> k;
+  const cuda::fusions<T, emulated::queue> f(k);
+  cuda::fuse_for_gpu(p, g, f);
+  if (fused)
+    for (const instruction& i : p.code)
+      if (i.fusion >= 0) fused->insert(std::string(p.fusions[static_cast<std::size_t>(i.fusion)].label));
+  driver::trained<T> out;
+  for (int v = 0; v < g.value_count(); ++v) {
+    if (g[v].role != value_role::weight || g[v].producer >= 0) continue;
+    out.weights.push_back(v);
+    out.before.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
+    out.after.push_back(out.before.back());
+  }
+  rank_pool pool(driver::sizes(p.mesh));
+  pool.run([&](rank_context& rank) {
+    device gpu(rank, order);
+    cuda::executor<T, device> run(p, g, k, f, gpu, 3);
+    for (std::size_t w = 0; w < out.weights.size(); ++w) run.memory().collect(out.weights[w], out.before[w].data());
+    for (long s = 1; s <= steps; ++s) {
+      const std::vector<driver::batch> data = text.of_step(s, p.passes);
+      run.run(s, [&](int pass) { driver::give(run, g, data[static_cast<std::size_t>(pass)]); });
+      if (rank.rank == 0) out.loss.push_back(run.loss());
+    }
+    for (std::size_t w = 0; w < out.weights.size(); ++w) run.memory().collect(out.weights[w], out.after[w].data());
+  });
+  return out;
+}
+
+// Random plans: as the host runs the same program in float32; in 16 bits within what rounding makes of the loss.
+void check(const graph& g, const mesh_shape& mesh, int plans, const std::set<std::string>& expected, const driver::inputs& what = {}) {
+  const long steps = 2;
+  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5, what);
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+  const auto exact = driver::train(single(g, sizeof(double)), g, host::kernels<double>(), text, steps, 3);
+  const host::kernels<float> k;
+  const driver::undecided rounding = driver::rounding_decides(driver::train(single(g, sizeof(float)), g, k, text, steps, 3), exact, g);
+  std::mt19937 random(7);
+  for (int n = 0; n < plans; ++n) {
+    schedule order;
+    order.overlap = n % 2 == 1;
+    const std::mt19937 before = random;
+    const plan p = random_plan(g, mesh, d, random, sizeof(float), order);
+    const auto on_host = driver::train(p.code, g, k, text, steps, 3);
+    const auto apart = driver::compare(on_host, train_emulated<float>(p.code, g, text, steps, static_cast<unsigned>(n)), g, rounding);
+    INFO("worst: " << apart.worst);
+    CHECK(apart.loss <= 1e-5);
+    CHECK(apart.parameters <= 2e-3);
+    random = before;
+    const plan narrow = random_plan(g, mesh, d, random, sizeof(bf16), order);
+    std::set<std::string> fused;
+    const auto in_bf16 = train_emulated<bf16>(narrow.code, g, text, steps, static_cast<unsigned>(n), &fused);
+    for (std::size_t s = 0; s < in_bf16.loss.size(); ++s) CHECK(std::abs(in_bf16.loss[s] - exact.loss[s]) <= 1e-2 * exact.loss[s]);
+    if (n > 0) continue;
+    for (const std::string& label : expected) {
+      INFO(label);
+      if (mesh.devices() == 1) CHECK(fused.count(label) == 1);
+    }
+  }
+}
+
+gpt_config without_dropout(gpt_config c) {
+  c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("a GPT trains on emulated GPUs as on the host") {
+  const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))));
+  check(g, mesh_of({1}), 1, {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias"});
+  check(g, mesh_of({2}), 3, {});
+}
