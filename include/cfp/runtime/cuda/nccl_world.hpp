@@ -167,7 +167,7 @@ class nccl_world : public rank_grid {
   }
 
   void close() {
-    const auto in = [&] { return "the end of NCCL, after " + (issued_.empty() ? "nothing" : issued_.back().text()); };
+    const auto in = [&] { return "the end of NCCL" + (issued_.empty() ? "" : ", after " + issued_.back().text() + ","); };
     for (auto g = groups_.rbegin(); g != groups_.rend(); ++g) {
       accept(ncclCommFinalize(g->comm), in);
       wait([&] { return settled(*g, in); }, in);
