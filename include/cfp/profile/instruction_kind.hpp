@@ -16,7 +16,7 @@ struct instruction_kind {
 inline instruction_kind kind_of(const conversion_step& s, const partition& from, const extents& shape, long width, const mesh_shape& mesh) {
   const extents a = local_shape(from, shape, mesh), b = local_shape(after(from, s), shape, mesh);
   const auto around = [](const extents& local, int dim) {
-    const around w = view_around(local, dim);
+    const cfp::around w = view_around(local, dim);
     return std::to_string(w.outer) + "x" + std::to_string(w.extent) + "x" + std::to_string(w.inner);
   };
   using step = conversion_step;
