@@ -58,16 +58,15 @@ struct chain_binder {
     return a.wide == b.wide && (size(depth() - 1) == 1 || a.along == b.along);
   }
 
-  // What a step reduces must be what the mapping does.
+  // What a step reduces must be what the mapping does: along columns all steps reduce (a rule's "..." may be what they do).
   bool reduces_right(int s) const {
-    const chain_tensor x = tensor(s, calls[static_cast<std::size_t>(s)].result[0]);
     const rule& r = calls[static_cast<std::size_t>(s)].r();
     for (int d = 0; d < depth(); ++d) {
       const bool row = d + 1 == depth(), kept = r.results[0].dim_of(factor(s, d)) >= 0;
-      const bool wanted = !info.steps[s].reduces || (how == mapping::rows ? !row : row);
+      const bool wanted = how == mapping::columns ? row : !info.steps[s].reduces || !row;
       if (kept != wanted) return false;
     }
-    return how != mapping::rows || !info.steps[s].reduces || x.along == 0;
+    return true;
   }
 
   bool bind() {
