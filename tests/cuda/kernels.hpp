@@ -159,7 +159,7 @@ void check_chains() {
   both_kernels<T> k;
   k.host.template add<row_min_t>();
   using cuda::mapping;
-  const std::vector<double> norm = {0.05, 1e-5}, mask = {0.7, 0.0};
+  const std::vector<double> norm = {0.5, 1.0}, mask = {0.7, 0.0};
   const long lengths[] = {1, 7, 8, 24, 64, 100, 768, 1000, 1024};
   unsigned seed = 500;
   const auto rows_of = [&](long rows, long length, bool even) {
