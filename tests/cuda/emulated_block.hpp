@@ -49,7 +49,8 @@ class running_block {
   template <class Body>
   void run(const Body& body) {
     std::memset(shared_.data(), 0xff, shared_.size() * sizeof(line));  // not a number of any type
-    std::vector<stack> stacks(threads_.size());
+    static thread_local std::vector<stack> stacks;  // kept: making them takes longer than most kernels
+    if (stacks.size() < threads_.size()) stacks.resize(threads_.size());
     for (const std::size_t i : order_) {
       threads_[i].on = &stacks[i];
       threads_[i].code = context::fiber(std::allocator_arg, stack_of{&stacks[i]}, [this, i, &body](context::fiber&& back) {
@@ -106,14 +107,18 @@ class running_block {
     return out;
   }
   void meet_warp(int thread, const char* kind) { meet(thread, warps_[static_cast<std::size_t>(thread / warp_size)], kind); }
-  template <class T>
-  std::vector<T> exchange_block(int thread, const T& mine, const char* kind) {
-    all_.given.resize(threads_.size() * sizeof(T));
-    std::memcpy(all_.given.data() + static_cast<std::size_t>(thread) * sizeof(T), &mine, sizeof(T));
-    meet(thread, all_, kind);
-    std::vector<T> out(threads_.size());
-    std::memcpy(out.data(), all_.given.data(), all_.given.size());
-    meet(thread, all_, kind);
+  /// fold(what all threads give), for all of them.
+  template <class Fold>
+  float reduce_block(int thread, float mine, const Fold& fold) {
+    given_.resize(threads_.size());
+    given_[static_cast<std::size_t>(thread)] = mine;
+    meet(thread, all_, "reduce");
+    if (folded_at_ != all_.meetings) {
+      folded_at_ = all_.meetings;
+      folded_ = fold(given_);
+    }
+    const float out = folded_;
+    meet(thread, all_, "reduce");
     return out;
   }
 
@@ -200,6 +205,9 @@ class running_block {
   std::vector<state> threads_;
   std::vector<group> warps_;
   group all_;
+  std::vector<float> given_;  // to a reduction
+  long folded_at_ = -1;
+  float folded_ = 0;
   std::vector<line> shared_;
   long bytes_ = 0;
   std::vector<std::size_t> order_;
@@ -238,7 +246,7 @@ class cpu_thread {
   template <cfp::reduction R>
   float reduce_warp(float x) const { return fold<R>(b_->exchange(index_, x, "reduce_warp")); }
   template <cfp::reduction R>
-  float reduce(float x) const { return fold<R>(b_->exchange_block(index_, x, "reduce")); }
+  float reduce(float x) const { return b_->reduce_block(index_, x, fold<R>); }
 
   // Done when waited for, as late as can be: reading too early shows.
   void copy_async(void* to, const void* from) const {

@@ -5,8 +5,13 @@
 #include <cfp/core/config.hpp>
 
 #include <cmath>
+#include <limits>
 
 namespace cfp::inline v0_1 {
+
+/// A constant, because devices do not call the standard library's functions.
+template <class T>
+inline constexpr T infinity = std::numeric_limits<T>::infinity();
 
 /// A number and its derivative along one input: value + slope * e with e*e = 0.
 template <class T>

@@ -17,6 +17,11 @@ constexpr bool has_reduced(const rule& r) {
     if (r.is_reduction(f) && !r.factors[f].one_hot) return true;
   return false;
 }
+constexpr bool lacks_a_factor(const rule& r, int operand) {
+  for (int f = 0; f < r.factors.size(); ++f)
+    if (r.operands[operand].dim_of(f) < 0) return true;
+  return false;
+}
 // The factor that rows run along, if they run along the last one: a reduced factor, else the result's last; or -1.
 constexpr int last_factor(const rule& r) {
   for (int f = r.factors.size() - 1; f >= 0; --f)
@@ -32,7 +37,7 @@ struct signature {
   static constexpr int coordinates = bare_rule<Op>.coordinates.size();
   static constexpr reduction combine = bare_rule<Op>.combine;
   static constexpr bool selects = detail::has_one_hot(bare_rule<Op>);
-  static constexpr bool reduces = detail::has_reduced(bare_rule<Op>);
+  static constexpr bool reduces = detail::has_reduced(parse(Op::rule_source, 1));  // "..." may be what is reduced
   /// Whether an operand changes along a row of the operator's rule, or is one number for all of it.
   static constexpr bool along_row(int operand) {
     const int row = detail::last_factor(bare_rule<Op>);
@@ -44,7 +49,8 @@ struct signature<slope<Op, I>> {
   static constexpr int operands = signature<Op>::operands + 1;
   static constexpr int coordinates = signature<Op>::coordinates;
   static constexpr reduction combine = reduction::sum;
-  static constexpr bool selects = false, reduces = false;
+  static constexpr bool selects = false;
+  static constexpr bool reduces = detail::lacks_a_factor(parse(Op::rule_source, 1), I);  // its result is like operand I
   static constexpr bool along_row(int) { return true; }
 };
 

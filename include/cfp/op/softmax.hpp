@@ -3,8 +3,6 @@
 
 #include <cfp/op/catalogue.hpp>
 
-#include <limits>
-
 namespace cfp::inline v0_1 {
 
 namespace detail {
@@ -16,7 +14,7 @@ CFP_HOST_DEVICE bool sees(long q, long k, T reach) {
 }  // namespace detail
 
 /// How far ahead a query sees: `causal` itself and what precedes it, `everywhere` all keys.
-inline constexpr double causal = 0, everywhere = std::numeric_limits<double>::infinity();
+inline constexpr double causal = 0, everywhere = infinity<double>;
 
 /// Largest scaled score of each query among the keys it sees; scalars: the scale, the reach.
 inline constexpr struct masked_max_t : op<"... q k -> ... q; max k; index q k", masked_max_t> {
@@ -24,7 +22,7 @@ inline constexpr struct masked_max_t : op<"... q k -> ... q; max k; index q k", 
   static constexpr int scalars = 2;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T scale, T reach, long q, long k) {
-    return detail::sees(q, k, reach) ? x * scale : -std::numeric_limits<T>::infinity();
+    return detail::sees(q, k, reach) ? x * scale : -infinity<T>;
   }
 } masked_max;
 

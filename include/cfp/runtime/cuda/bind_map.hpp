@@ -6,13 +6,14 @@
 
 namespace cfp::inline v0_1::cuda {
 
-/// Which kernels an operator has. Copies and slopes stand with many rules; others reduce what their own rule says.
+/// Which kernels an operator has: a copy stands with rules of all kinds, others do what their own says. What somebody may write in a
+/// gradient, with a rule that reduces, runs in any shape.
 template <class Op>
-inline constexpr bool is_slope = Op::rule_source.empty();
+inline constexpr bool has_flat = std::is_same_v<Op, copy_t> || !signature<Op>::reduces;
 template <class Op>
 inline constexpr bool has_rows = std::is_same_v<Op, copy_t> || (signature<Op>::reduces && !signature<Op>::selects);
 template <class Op>
-inline constexpr bool has_columns = has_rows<Op> || is_slope<Op>;
+inline constexpr bool has_any = has_rows<Op> || signature<Op>::selects || !Op::derived;
 
 /// What runs a call: a chain of one step, or the kernel for any shape.
 enum class map_shape {
@@ -45,7 +46,7 @@ struct bound_map {
     for (int s = 0; s < Op::scalars; ++s) chain.scalar[0][s] = static_cast<float>(c.op->scalars[s]);
     if (signature<Op>::selects) select(c);
     if (!reduces) {
-      if (signature<Op>::reduces || outside - 1 > max_rows) return;
+      if (!has_flat<Op> || outside - 1 > max_rows) return;
       shape = map_shape::flat;
       for (int d = 0; d + 1 < outside; ++d) add_row(c, loops.outer, d);
       if (outside > 0) set_row(c, loops.outer, outside - 1);
@@ -57,7 +58,7 @@ struct bound_map {
       shape = map_shape::rows;
       for (int d = 0; d < outside; ++d) add_row(c, loops.outer, d);
       set_row(c, loops.inner, 0);
-    } else if (has_columns<Op> && outside == 1 && inside <= max_rows && !loops.along_reduced()) {
+    } else if (has_rows<Op> && outside == 1 && inside <= max_rows && !loops.along_reduced()) {
       shape = map_shape::columns;
       for (int d = 0; d < inside; ++d) add_row(c, loops.inner, d);
       set_row(c, loops.outer, 0);

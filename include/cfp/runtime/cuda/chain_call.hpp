@@ -35,7 +35,7 @@ struct chain_call {
   long table_first = 0, table_size = 0;
   long table_stride[max_inputs] = {};
 
-  long rows() const {
+  CFP_HOST_DEVICE long rows() const {
     long n = 1;
     for (int d = 0; d < dims; ++d) n *= size[d];
     return n;

@@ -33,7 +33,7 @@ struct dropout_kernel {
     if (vector >= all) return;
     long k, row = vectors.divide(vector, k);
     k *= V;
-    long in_at = k * c.input[0].along, out_at = k * c.result[0].along, place = first + k;
+    long in_at = k * c.input[0].along, out_at = k * c.result[0].along, place = first + k * c.result[1].along;
     for (int d = order.dims() - 1; d >= 0; --d) {
       const long i = order.index(d, row);
       in_at += i * c.input[0].stride[d];

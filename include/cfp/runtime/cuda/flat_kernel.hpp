@@ -9,7 +9,7 @@ namespace cfp::inline v0_1::cuda {
 template <class Chain, class T, int V, bool Selects = false>
 struct flat_kernel {
   static constexpr int threads = 256;
-  static constexpr int times = inputs_of<Chain> <= 3 ? 2 : 1;  // more loads on their way where registers allow it
+  static constexpr int times = inputs_of<Chain> <= 2 ? 2 : 1;  // more loads on their way where registers allow it
 
   chain_call c;
   row_order order;

@@ -48,7 +48,8 @@ struct map_entry {
 };
 template <class Op, class T, class Queue>
 struct rotary_entry {
-  static void run(const Queue& q, const call& c, const surroundings& s) { is_rotary(c) ? run_rotary<Op, T>(q, c) : run_map<Op, T>(q, c, s.workspace); }
+  static void run(const Queue& q, const call& c, const surroundings& s) { is_rotary(c) ? run_rotary<Op, T>(q, c) : run_any<Op, T>(q, c, map_loops<1>(c), s.workspace); }
+  static long workspace(const Queue&, const call& c) { return is_rotary(c) ? 0 : any_workspace(map_loops<1>(c)); }
 };
 template <class T, class Queue>
 struct routines {
@@ -133,7 +134,8 @@ class kernels {
   }
   template <class Op>
   void add_rotary() {
-    table_[&info<Op>] = {&detail::rotary_entry<Op, T, Queue>::run, &detail::map_entry<Op, T, Queue>::workspace};
+    using entry = detail::rotary_entry<Op, T, Queue>;
+    table_[&info<Op>] = {&entry::run, &entry::workspace};
   }
   template <mapping How, class Chain>
   void add_chain() {

@@ -34,9 +34,9 @@ using functor_t = decltype(detail::functor<Op>());
 
 namespace detail {
 
-template <class Op, class T, int Lanes, class Queue>
+template <class Op, class T, class Queue>
 void run_any(const Queue& q, const call& c, const map_loops<signature<Op>::operands>& loops, void* workspace) {
-  const map_kernel<Op, T, Lanes> k(c, loops, static_cast<float*>(workspace));
+  const map_kernel<Op, T> k(c, loops, static_cast<float*>(workspace));
   launch(q, k);
   if (k.parts == 1) return;
   chain_tensor result = k.result;
@@ -44,16 +44,8 @@ void run_any(const Queue& q, const call& c, const map_loops<signature<Op>::opera
   const fold_kernel<signature<Op>::combine, T> f{k.partial, k.parts, k.results, result};
   launch(q, f, f.shared_bytes);
 }
-template <class Op, class T, int Lanes>
-long any_workspace(const map_loops<signature<Op>::operands>& loops) {
-  const long results = loops.outer.count(), parts = map_kernel<Op, T, Lanes>::parts_of(results, loops.inner.count());
-  return parts > 1 ? parts * results * static_cast<long>(sizeof(float)) : 0;
-}
-/// Lanes of a warp share a result where many neighbours are reduced.
-template <class Op>
-inline constexpr bool has_warps = signature<Op>::reduces || has_columns<Op>;
 template <int Operands>
-bool by_warps(const map_loops<Operands>& loops) { return loops.along_reduced() && loops.inner.count() >= warp_size; }
+long any_workspace(const map_loops<Operands>& loops) { return loops.parts() > 1 ? loops.parts() * loops.outer.count() * static_cast<long>(sizeof(float)) : 0; }
 
 // Sums of rows, and the sum of these.
 template <class Op, class T, class Queue>
@@ -86,13 +78,10 @@ long map_workspace(const Queue& q, const call& c) {
   if constexpr (signature<Op>::selects)
     if (const bound_scatter<Op> s(c); s.usual) return s.workspace(q);
   const bound_map<Op> b(c);
-  if constexpr (has_columns<Op>)
+  if constexpr (has_rows<Op>)
     if (b.shape == map_shape::columns) return columns_workspace<chain_of_one<Op, true>, T>(b.chain);
   if (b.shape == map_shape::whole) return b.chain.size[0] * static_cast<long>(sizeof(float));
-  if (b.shape != map_shape::any) return 0;
-  if constexpr (detail::has_warps<Op>)
-    if (detail::by_warps(b.loops)) return detail::any_workspace<Op, T, warp_size>(b.loops);
-  return detail::any_workspace<Op, T, 1>(b.loops);
+  return b.shape == map_shape::any ? detail::any_workspace(b.loops) : 0;
 }
 
 /// Runs a map operator with any rule, on any piece.
@@ -101,7 +90,7 @@ void run_map(const Queue& q, const call& c, void* workspace) {
   if constexpr (signature<Op>::selects)
     if (const bound_scatter<Op> s(c); s.usual) return run_scatter<Op, T>(q, s, workspace);
   const bound_map<Op> b(c);
-  if constexpr (!signature<Op>::reduces)
+  if constexpr (has_flat<Op>)
     if (b.shape == map_shape::flat) {
       if constexpr (signature<Op>::selects) return run_selected<chain_of_one<Op, false>, T>(q, b.chain);
       else if constexpr (std::is_same_v<Op, copy_t>) return detail::run_copy<T>(q, b.chain);
@@ -110,12 +99,10 @@ void run_map(const Queue& q, const call& c, void* workspace) {
   if constexpr (has_rows<Op>) {
     if (b.shape == map_shape::rows) return run_rows<chain_of_one<Op, true>, T>(q, b.chain);
     if (b.shape == map_shape::whole) return detail::run_whole<Op, T>(q, b.chain, workspace);
-  }
-  if constexpr (has_columns<Op>)
     if (b.shape == map_shape::columns) return run_columns<chain_of_one<Op, true>, T>(q, b.chain, workspace);
-  if constexpr (detail::has_warps<Op>)
-    if (detail::by_warps(b.loops)) return detail::run_any<Op, T, warp_size>(q, c, b.loops, workspace);
-  detail::run_any<Op, T, 1>(q, c, b.loops, workspace);
+  }
+  if constexpr (has_any<Op>) detail::run_any<Op, T>(q, c, b.loops, workspace);
+  else throw std::invalid_argument("operator '" + std::string(Op::label()) + "' reduces nothing by its own rule and is not made to stand with one that does");
 }
 
 /// Copies between a tensor and the slices of its whole factor, up to three slices at a time.

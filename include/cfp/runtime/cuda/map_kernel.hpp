@@ -29,13 +29,20 @@ struct map_loops {
     inner.collapse(r);
   }
 
+  /// Lanes of a warp share a result where many neighbours are reduced.
+  int lanes() const { return along_reduced() && inner.count() >= warp_size ? warp_size : 1; }
+  /// Parts of results where these are few and long, so that there are threads enough.
+  long parts() const {
+    const long wanted = pieces_of(1L << 17, outer.count() * lanes()), most = pieces_of(inner.count(), 16L * lanes());
+    return wanted < most ? wanted : most;
+  }
   /// Neighbours in the first operand are reduced, rather than neighbours in the result.
   bool along_reduced() const {
     return outer.depth == 0 || (inner.depth > 0 && (inner.stride[0][inner.depth - 1] <= outer.stride[0][outer.depth - 1] || outer.stride[0][outer.depth - 1] == 0));
   }
 };
 
-template <class Op, class T, int Lanes>
+template <class Op, class T>
 struct map_kernel {
   static constexpr int threads = 256;
   static constexpr int operands = signature<Op>::operands, coordinates = signature<Op>::coordinates;
@@ -52,9 +59,10 @@ struct map_kernel {
   float scalar[Op::scalars + 1] = {};
   long table_first = 0, table_size = 0, table_stride[operands] = {};  // size 0: the table is the result
   long results = 1, reduced = 1, parts = 1;
+  int lanes = 1;  // that share a result: 1, or those of a warp
   float* partial;
 
-  map_kernel(const call& c, const map_loops<operands>& l, float* memory) : partial(memory) {
+  map_kernel(const call& c, const map_loops<operands>& l, float* memory) : lanes(l.lanes()), partial(memory) {
     copy(c, l.outer, outer, results);
     copy(c, l.inner, inner, reduced);
     for (int i = 0; i < operands; ++i) {
@@ -68,19 +76,14 @@ struct map_kernel {
     result.data = c.result[0].data;
     result.wide = c.result[0].wide;
     for (int s = 0; s < Op::scalars; ++s) scalar[s] = static_cast<float>(c.op->scalars[s]);
-    parts = parts_of(results, reduced);
+    parts = l.parts();
   }
 
-  /// Parts where results are few and long, so that there are threads enough.
-  static long parts_of(long results, long reduced) {
-    const long wanted = pieces_of(1L << 17, results * Lanes), most = pieces_of(reduced, 16 * Lanes);
-    return wanted < most ? wanted : most;
-  }
-  long blocks() const { return pieces_of(results * parts * Lanes, threads); }
+  long blocks() const { return pieces_of(results * parts * lanes, threads); }
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
-    const long task = (t.block() * threads + t.thread()) / Lanes;
+    const long task = (t.block() * threads + t.thread()) / lanes;
     if (task >= results * parts) return;
     const long number = task % results, part = task / results, length = pieces_of(reduced, parts);
     long at[operands + 1] = {}, place[coordinates + 1] = {};
@@ -88,12 +91,12 @@ struct map_kernel {
     float sum = identity<combined>;
     const long end = (part + 1) * length < reduced ? (part + 1) * length : reduced;
     CFP_UNROLL4
-    for (long n = part * length + (Lanes > 1 ? t.lane() : 0); n < end; n += Lanes) {
+    for (long n = part * length + (lanes > 1 ? t.lane() : 0); n < end; n += lanes) {
       float x;
       if (!value(n, at, place, x)) continue;
       sum = inner.depth == 0 ? x : combine<combined>(sum, x);
     }
-    if constexpr (Lanes > 1) {
+    if (lanes > 1) {
       sum = t.template reduce_warp<combined>(sum);
       if (t.lane() > 0) return;
     }

@@ -75,8 +75,10 @@ inline bool is_rotary(const call& c) {
          r.operands[0].dim_of(back ? half : out) < 0 && r.results[0].dim_of(s) >= 0 && x.stride[pair] == 1 && y.stride[pair] == 1;
 }
 
-template <class Op, class T, int V, class Queue>
-void run_rotary_as(const Queue& q, const call& c) {
+namespace detail {
+
+template <class Op, class T, int V>
+rotary_kernel<Op, T, V> bind_rotary(const call& c) {
   const rule& r = c.r();
   const int s = r.coordinates[0], half = r.coordinates[1], pair = r.coordinates[2], out = r.coordinates[3];
   const call_tensor* all[2] = {&c.operand[0], &c.result[0]};
@@ -87,11 +89,7 @@ void run_rotary_as(const Queue& q, const call& c) {
   rotary_kernel<Op, T, V> k{};
   k.turned_back = r.results[0].dim_of(half) >= 0;
   k.c.dims = loops.depth;
-  for (int d = 0; d < loops.depth; ++d) {
-    k.c.size[d] = loops.size[d];
-    k.c.input[0].stride[d] = loops.stride[0][d];
-    k.c.result[0].stride[d] = loops.stride[1][d];
-  }
+  for (int d = 0; d < loops.depth; ++d) k.c.size[d] = loops.size[d];
   k.c.length = c.size[pair];
   k.c.first = c.start[pair];
   chain_tensor* const to[2] = {&k.c.input[0], &k.c.result[0]};
@@ -99,6 +97,7 @@ void run_rotary_as(const Queue& q, const call& c) {
     to[t]->data = all[t]->data;
     to[t]->wide = all[t]->wide;
     to[t]->along = 1;
+    for (int d = 0; d < loops.depth; ++d) to[t]->stride[d] = loops.stride[t][d];
   }
   for (int i = 0; i < 2; ++i) k.c.scalar[0][i] = static_cast<float>(c.op->scalars[i]);
   k.order = row_order(k.c);
@@ -110,15 +109,19 @@ void run_rotary_as(const Queue& q, const call& c) {
   k.from_half = c.operand[0].stride[k.turned_back ? out : half];
   k.to_half = c.result[0].stride[k.turned_back ? half : out];
   k.chunks = pieces_of(k.c.rows(), k.rows_each);
-  if constexpr (V > 1) {
-    bool even = k.c.length % V == 0;
-    const long strides[] = {k.from_position, k.to_position, k.from_half, k.to_half};
-    for (const long stride : strides) even = even && stride % V == 0;
-    if (!even || !detail::is_packed(k.c.input[0], k.c.dims, V) || !detail::is_packed(k.c.result[0], k.c.dims, V)) return run_rotary_as<Op, T, 1>(q, c);
-  }
-  detail::launch(q, k);
+  return k;
 }
+
+}  // namespace detail
+
+/// `is_rotary(c)`
 template <class Op, class T, class Queue>
-void run_rotary(const Queue& q, const call& c) { run_rotary_as<Op, T, full_width<T>>(q, c); }
+void run_rotary(const Queue& q, const call& c) {
+  const auto one = detail::bind_rotary<Op, T, 1>(c);
+  constexpr int width = full_width<T>;
+  const bool even = one.c.length % width == 0 && one.from_position % width == 0 && one.to_position % width == 0 && one.from_half % width == 0 && one.to_half % width == 0;
+  if (even && detail::is_packed(one.c.input[0], one.c.dims, width) && detail::is_packed(one.c.result[0], one.c.dims, width)) detail::launch(q, detail::bind_rotary<Op, T, width>(c));
+  else detail::launch(q, one);
+}
 
 }  // namespace cfp::cuda

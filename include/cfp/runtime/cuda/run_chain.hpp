@@ -80,7 +80,7 @@ void run_rows(const Queue& q, const chain_call& c) {
     if (detail::can_hold<Chain, T>(c, all{})) {
       using by_warp = rows_kernel<Chain, T, width, warp_size, 4>;
       using by_block = rows_kernel<Chain, T, width, 256, 4>;
-      using by_large_block = rows_kernel<Chain, T, width, 1024, (held > 1 ? 4 : 7)>;
+      using by_large_block = rows_kernel<Chain, T, width, 1024, (inputs_of<Chain> == 1 ? 7 : 2)>;  // of 64 registers a thread
       if (c.length <= by_warp::held_length) return detail::launch(q, by_warp(c));
       if (c.length <= by_block::held_length) return detail::launch(q, by_block(c));
       if (c.length <= by_large_block::held_length) return detail::launch(q, by_large_block(c));

@@ -98,9 +98,8 @@ adamw_kernel<T, V> bind_adamw(const call& c, const step_state* state) {
 template <class T, class Queue>
 void run_adamw(const Queue& q, const call& c, const step_state* state) {
   const auto k = detail::bind_adamw<T, full_width<T>>(c, state);
-  bool even = true;
-  for (const chain_tensor* t : {&k.weight, &k.gradient, &k.first, &k.second}) even = even && detail::is_packed(*t, 0, full_width<T>);
-  if (even) detail::launch(q, k, k.shared_bytes);
+  constexpr int width = full_width<T>;
+  if (detail::is_packed(k.weight, 0, width) && detail::is_packed(k.gradient, 0, width) && detail::is_packed(k.first, 0, width) && detail::is_packed(k.second, 0, width)) detail::launch(q, k, k.shared_bytes);
   else detail::launch(q, detail::bind_adamw<T, 1>(c, state), k.shared_bytes);
 }
 

@@ -1,0 +1,7 @@
+#include "kernels.hpp"
+
+using namespace kernel_cases;
+
+TEST_CASE("kernels for GPUs, bf16: elements") { check_elements<bf16>(); }
+TEST_CASE("kernels for GPUs, bf16: sums") { check_sums<bf16>(); }
+TEST_CASE("kernels for GPUs, bf16: chains") { check_chains<bf16>(); }
