@@ -32,33 +32,26 @@ struct attention_forward {
     T* const queries = reinterpret_cast<T*>(t.shared());
     T* const keys = queries + Queries * D;
     T* const values = keys + Keys * D;
-    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
-    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
-    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
-
-    tile::template load<Queries>(t, queries, from_q, first);
-    if (end > 0) tile::template load<Keys>(t, keys, from_k, 0);
+    load_tile<T, D, Queries>(t, v, queries, v.c.q, h, first, v.queries);
+    if (end > 0) load_tile<T, D, Keys>(t, v, keys, v.c.k, h, 0, v.keys);
     t.commit();
     float out[M][tile::chunks][4] = {}, max[M][2], sum[M][2] = {};
     for (int m = 0; m < M; ++m) max[m][0] = max[m][1] = -infinite;
 
     for (int key = 0; key < end; key += Keys) {
-      const bool sees = key < v.seen(first + own + Rows - 1);
       float x[M][N][4];
       t.template wait<0>();
       t.sync();  // the keys have come, and the last values are no longer needed
-      tile::template load<Keys>(t, values, from_v, key);
+      load_tile<T, D, Keys>(t, v, values, v.c.v, h, key, v.keys);
       t.commit();
-      if (sees) tile::multiply_rows(t, x, queries + own * D, keys);
+      tile::multiply_rows(t, x, queries + own * D, keys);
       t.template wait<0>();
       t.sync();  // the other way round
-      if (key + Keys < end) tile::template load<Keys>(t, keys, from_k, key + Keys);
+      if (key + Keys < end) load_tile<T, D, Keys>(t, v, keys, v.c.k, h, key + Keys, v.keys);
       t.commit();
-      if (sees) {
-        hide_keys(t, v, x, first + own, key);
-        share(t, x, out, max, sum);
-        tile::add_product(t, out, x, values);
-      }
+      hide_keys(t, v, x, first + own, key);
+      share(t, x, out, max, sum);
+      tile::add_product(t, out, x, values);
     }
     if (end == 0) {  // the queries' place is written to next
       t.template wait<0>();

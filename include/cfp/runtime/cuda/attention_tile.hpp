@@ -40,33 +40,21 @@ struct attention_tile {
   /// and an even `more`.
   CFP_DEVICE static int further(int place, int rows, int more) { return (place ^ 8 * (more % turning)) + 8 * (more - more % turning) + rows * D; }
 
-  /// What a thread copies of rows in memory: its chunk of every `at_once`th row, `step` numbers apart, as long as some are left.
-  struct source {
-    const T* from;
-    int step, left;
-  };
-  template <class Thread>
-  static constexpr int at_once = Thread::threads / chunks / 8 * 8;
-
-  /// Rows from `rows` on, and columns from `depth` on, become 0.
-  template <class Thread>
-  CFP_DEVICE static source rows_of(const Thread& t, const T* from, long step, int rows, int depth) {
-    const int row = t.thread() / chunks, chunk = t.thread() % chunks;
-    return {from + row * step + chunk * 8, static_cast<int>(step), chunk * 8 < depth ? rows - row : 0};
-  }
-  /// Begins to copy `Rows` rows from row `first` on; and `further` numbers further.
+  /// Begins to copy `Rows` rows of memory, from row `first` on. Rows from `rows` on, and columns from `depth` on, become 0.
+  /// A thread has one chunk of every `at_once`th row.
   template <int Rows, class Thread>
-  CFP_DEVICE static void load(const Thread& t, T* tile, const source& rows, int first, long further = 0) {
-    constexpr int step = at_once<Thread>;
-    static_assert(step > 0 && Rows % step == 0);
-    const int row = t.thread() / chunks;
-    if (Thread::threads > step * chunks && row >= step) return;
-    T* const to = tile + place(row, t.thread() % chunks);
-    const T* from = rows.from + (first * static_cast<long>(rows.step) + further);
+  CFP_DEVICE static void load(const Thread& t, T* tile, const T* from, long step, int first, int rows, int depth) {
+    constexpr int at_once = Thread::threads / chunks / 8 * 8;
+    static_assert(at_once > 0 && Rows % at_once == 0);
+    const int row = t.thread() / chunks, chunk = t.thread() % chunks;
+    if (Thread::threads > at_once * chunks && row >= at_once) return;
+    T* const to = tile + place(row, chunk);
+    const int left = chunk * 8 < depth ? rows - first - row : 0;
+    from += first * step + (row * static_cast<int>(step) + chunk * 8);  // within a tile, 32 bits save registers
     CFP_UNROLL
-    for (int n = 0; n < Rows; n += step) {
-      t.copy_or_clear_async(to + n * D, from, n < rows.left - first);
-      from += step * rows.step;
+    for (int n = 0; n < Rows; n += at_once) {
+      t.copy_or_clear_async(to + n * D, from, n < left);
+      from += at_once * step;
     }
   }
 
@@ -159,6 +147,12 @@ struct attention_tile {
     }
   }
 };
+
+/// The same of a head's rows of a tensor.
+template <class T, int D, int Rows, class Thread>
+CFP_DEVICE void load_tile(const Thread& t, const attention_view& v, T* tile, const attention_tensor& x, const attention_head& h, int first, int rows) {
+  attention_tile<T, D>::template load<Rows>(t, tile, v.rows<const T>(x, h), x.row, first, rows, v.depth);
+}
 
 /// Scores of keys that a query does not see become -infinity; `query` and `key` are those of row and column 0.
 template <int M, int N, class Thread>
