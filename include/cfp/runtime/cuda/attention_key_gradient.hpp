@@ -34,8 +34,8 @@ struct attention_key_gradient {
     const int start = (first > v.ahead ? first - v.ahead : 0) / Queries * Queries;
     const bool seen = start < v.queries;
 
-    load_tile<T, D, Keys>(t, v, keys, v.c.k, h, first, v.keys);
-    load_tile<T, D, Keys>(t, v, values, v.c.v, h, first, v.keys);
+    tile::template load<Keys>(t, v, keys, v.c.k, h, first, v.keys);
+    tile::template load<Keys>(t, v, values, v.c.v, h, first, v.keys);
     if (seen) load_step(t, pairs, rows, h, 0, start);
     t.commit();
     float dk[M][tile::chunks][4] = {}, dv[M][tile::chunks][4] = {};
@@ -102,8 +102,8 @@ struct attention_key_gradient {
   template <class Thread>
   CFP_DEVICE void load_step(const Thread& t, T* pair, pack<float, 4>* rows, attention_head h, int group, int query) const {
     h.group = group;
-    load_tile<T, D, Queries>(t, v, pair, v.c.q, h, query, v.queries);
-    load_tile<T, D, Queries>(t, v, pair + Queries * D, v.c.d_out, h, query, v.queries);
+    tile::template load<Queries>(t, v, pair, v.c.q, h, query, v.queries);
+    tile::template load<Queries>(t, v, pair + Queries * D, v.c.d_out, h, query, v.queries);
     for (int i = t.thread(); i < Queries / 2; i += threads) t.copy_async(rows + i, v.workspace(h) + query + 2 * i);
   }
 

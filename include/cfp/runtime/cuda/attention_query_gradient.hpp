@@ -17,7 +17,7 @@ struct attention_query_gradient {
   attention_view v;
 
   CFP_HOST_DEVICE long tiles() const { return (v.queries + Queries - 1) / Queries; }
-  long blocks() const { return attention_rows_of(v.c) * tiles(); }
+  long blocks() const { return attention_heads(v.c) * tiles(); }
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
@@ -27,8 +27,8 @@ struct attention_query_gradient {
     T* const d_out = queries + Queries * D;
     T* const pairs = d_out + Queries * D;  // keys, values, keys, values
 
-    load_tile<T, D, Queries>(t, v, queries, v.c.q, h, first, v.queries);
-    load_tile<T, D, Queries>(t, v, d_out, v.c.d_out, h, first, v.queries);
+    tile::template load<Queries>(t, v, queries, v.c.q, h, first, v.queries);
+    tile::template load<Queries>(t, v, d_out, v.c.d_out, h, first, v.queries);
     if (end > 0) load_pair(t, pairs, h, 0);
     t.commit();
     float level[M][2], dot[M][2], dq[M][tile::chunks][4] = {};
@@ -81,8 +81,8 @@ struct attention_query_gradient {
   }
   template <class Thread>
   CFP_DEVICE void load_pair(const Thread& t, T* pair, const attention_head& h, int key) const {
-    load_tile<T, D, Keys>(t, v, pair, v.c.k, h, key, v.keys);
-    load_tile<T, D, Keys>(t, v, pair + Keys * D, v.c.v, h, key, v.keys);
+    tile::template load<Keys>(t, v, pair, v.c.k, h, key, v.keys);
+    tile::template load<Keys>(t, v, pair + Keys * D, v.c.v, h, key, v.keys);
   }
 };
 
