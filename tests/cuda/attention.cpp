@@ -360,7 +360,7 @@ TEST_CASE("attention: groups, depths between tiles, layouts, and the same bits i
 TEST_CASE("attention: random cases") {
   std::mt19937 random(17);
   const auto below = [&](long n) { return static_cast<long>(random() % static_cast<unsigned long>(n)); };
-  for (unsigned i = 0; i < 24; ++i) {
+  for (unsigned i = 0; i < 16; ++i) {
     sizes s{1 + below(2), 1 + below(2), 1 + below(3), 1 + below(200), 1 + below(200), 8 * (1 + below(16)), below(100), below(60)};
     s.scale = .02 + static_cast<double>(below(20)) / 100;
     s.reach = std::array{causal, everywhere, static_cast<double>(below(80) - 40)}[at(below(3))];
@@ -395,6 +395,31 @@ TEST_CASE("attention: other tiles") {
                 x);
 }
 
+// In shared memory, the same chunk of 8 neighbouring rows lies in different banks, and places lie where `further` says.
+template <int D>
+void check_places() {
+  using tile = cuda::attention_tile<bf16, D>;
+  std::vector<bool> taken(at(32 * tile::chunks));
+  for (int row = 0; row < 32; row += 8)
+    for (int chunk = 0; chunk < tile::chunks; ++chunk) {
+      unsigned banks = 0;
+      for (int r = row; r < row + 8; ++r) {
+        const int place = tile::place(r, chunk);
+        banks |= 1u << place / 8 % 8;
+        taken.at(at(place / 8)) = true;
+        CHECK(place == tile::further(tile::place(r % 8, chunk % 2), row, chunk - chunk % 2));
+      }
+      CHECK(banks == 255u);
+    }
+  CHECK(std::count(taken.begin(), taken.end(), true) == 32 * tile::chunks);
+}
+TEST_CASE("attention: tiles in shared memory") {
+  check_places<32>();
+  check_places<64>();
+  check_places<96>();
+  check_places<128>();
+}
+
 TEST_CASE("attention: what the kernels refuse") {
   alignas(16) static bf16 numbers[64];
   attention_call c;
@@ -413,6 +438,7 @@ TEST_CASE("attention: what the kernels refuse") {
   CHECK(refused([](attention_call& x) { x.scale = -1; }));
   CHECK(refused([](attention_call& x) { x.k.row = 60; }));
   CHECK(refused([](attention_call& x) { x.v.group = 64; }));
+  CHECK(refused([](attention_call& x) { x.keys = 1L << 40; }));
   CHECK(refused([](attention_call& x) { x.q.data = numbers + 1; }));
   c.batch = 2, c.heads = 3, c.group = 4, c.queries = 65;
   CHECK(cuda::attention_workspace(c) == 2 * 3 * 4 * 128 * 8);

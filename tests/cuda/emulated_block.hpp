@@ -20,6 +20,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -42,7 +43,15 @@ class running_block {
     bytes_ = shared_bytes;
     for (std::size_t i = 0; i < threads_.size(); ++i) order_.push_back(i);
     std::mt19937 random(order);
-    if (order > 0) std::shuffle(order_.begin(), order_.end(), random);
+    if (order > 0) {
+      std::shuffle(order_.begin(), order_.end(), random);
+      std::vector<unsigned> rank(warps_.size());
+      for (unsigned& r : rank) r = static_cast<unsigned>(random());
+      std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair(rank[a / warp_size], a / warp_size) < std::pair(rank[b / warp_size], b / warp_size);
+      });
+    }
+    ahead_ = order > 0;
   }
 
   /// body(thread) on every thread; throws what a thread throws, and std::logic_error if some wait for others that do not come.
@@ -70,12 +79,14 @@ class running_block {
     }
     for (bool moved = true; moved && !error_;) {
       moved = false;
-      for (const std::size_t i : order_) {
-        const state& t = threads_[i];
-        if (t.done || (t.waits_for != nullptr && t.waits_for->meetings == t.since)) continue;
-        moved = true;
-        resume(i);
-        if (error_) break;
+      for (std::size_t from = 0, to = 0; from < order_.size() && !error_; from = to) {
+        while (to < order_.size() && order_[to] / warp_size == order_[from] / warp_size) ++to;
+        bool again = true;
+        for (bool first = true; again && (first || ahead_) && !error_; first = false) {
+          again = false;
+          for (std::size_t n = from; n < to && !error_; ++n) again = turn(order_[n]) || again;
+          moved = moved || again;
+        }
       }
     }
     for (std::size_t i = 0; i < threads_.size() && !error_; ++i)
@@ -178,6 +189,13 @@ class running_block {
     if (error_) throw stopped{};
   }
 
+  // Whether thread i could go on; then it has.
+  bool turn(std::size_t i) {
+    const state& t = threads_[i];
+    if (t.done || (t.waits_for != nullptr && t.waits_for->meetings == t.since)) return false;
+    resume(i);
+    return true;
+  }
   void resume(std::size_t i) {
     state& t = threads_[i];
 #if defined(__SANITIZE_ADDRESS__)
@@ -210,7 +228,8 @@ class running_block {
   float folded_ = 0;
   std::vector<line> shared_;
   long bytes_ = 0;
-  std::vector<std::size_t> order_;
+  std::vector<std::size_t> order_;  // of threads, those of a warp together
+  bool ahead_ = false;              // a warp goes on until it waits for others, and does not take turns with them
   std::exception_ptr error_;
 };
 
@@ -337,7 +356,8 @@ class cpu_thread {
   mutable std::vector<std::vector<copy>> batches_;
 };
 
-/// Runs a grid of blocks, one after another. `order`: 0, threads take turns by number; else in an order of that number.
+/// Runs a grid of blocks, one after another. `order`: 0, threads take turns by number; else they and the warps come in an order of that number,
+/// and each warp goes as far ahead as it can: what it reads that others had yet to write, or writes that they had yet to read, shows.
 template <class Kernel>
 void launch(const Kernel& k, long blocks, long shared_bytes = 0, unsigned order = 0) {
   for (long i = 0; i < blocks; ++i) {

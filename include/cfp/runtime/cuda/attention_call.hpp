@@ -33,20 +33,22 @@ struct attention_call {
   void* workspace = nullptr;                ///< backward only: attention_workspace bytes, aligned to 16
 };
 
-/// Rows of a head in the workspace come in whole tiles.
+/// Rows of a head in the workspace come in multiples.
 inline constexpr int attention_padding = 64;
 
-inline long attention_rows_of(const attention_call& c) { return c.batch * c.heads * c.group; }
+/// Heads of queries, of all batches.
+inline long attention_heads(const attention_call& c) { return c.batch * c.heads * c.group; }
 inline long attention_padded(const attention_call& c) { return (c.queries + attention_padding - 1) / attention_padding * attention_padding; }
-inline long attention_workspace(const attention_call& c) { return attention_rows_of(c) * attention_padded(c) * static_cast<long>(sizeof(pack<float, 2>)); }
+inline long attention_workspace(const attention_call& c) { return attention_heads(c) * attention_padded(c) * static_cast<long>(sizeof(pack<float, 2>)); }
 
 /// Whether the kernels can do it: numbers of 16 bits, rows aligned to 16 bytes, a depth of 128 at most, a scale above 0. Tensors without
 /// data do not take part.
 inline bool attention_fits(const attention_call& c) {
-  constexpr long most = 1L << 30, step = 8;  // numbers in 16 bytes
+  constexpr long most = 1L << 28, step = 8;  // rows, so that sums of some fit 32 bits; numbers in 16 bytes
   if (!(c.scale > 0) || std::isinf(c.scale)) return false;
   if (c.depth <= 0 || c.depth > 128 || c.depth % step != 0) return false;
-  if (c.queries > most || c.keys > most || attention_rows_of(c) > most) return false;
+  if (c.queries > most || c.keys > most || attention_heads(c) > most) return false;
+  if (attention_heads(c) * ((c.queries > c.keys ? c.queries : c.keys) / attention_padding + 1) > std::numeric_limits<int>::max()) return false;  // blocks
   if (c.k.group != 0 || c.v.group != 0 || c.dk.group != 0 || c.dv.group != 0) return false;
   for (const attention_tensor* x : {&c.q, &c.k, &c.v, &c.out, &c.d_out, &c.dq, &c.dk, &c.dv}) {
     if (reinterpret_cast<std::uintptr_t>(x->data) % 16 != 0) return false;

@@ -8,8 +8,8 @@
 
 namespace cfp::inline v0_1::cuda {
 
-/// Writes out, max and sum. A query that sees no key gets 0, -infinity and 0. Scores that are no number make `out` and `sum` none;
-/// `max` is then of the others.
+/// Writes out, max and sum. A query that sees no key, or only scores of -infinity, gets 0, -infinity and 0. Scores that are no number make
+/// `out` and `sum` none; `max` is then of the others.
 /// `Queries` to a block and `Rows` of them to a warp; `Keys` to a tile. Copies of the values overlap with the scores, those of the next
 /// keys with the rest.
 template <class T, int D, int Queries = 128, int Keys = (D > 96 ? 48 : 64), int Rows = 32>
@@ -22,7 +22,7 @@ struct attention_forward {
   attention_view v;
 
   CFP_HOST_DEVICE long tiles() const { return (v.queries + Queries - 1) / Queries; }
-  long blocks() const { return attention_rows_of(v.c) * tiles(); }
+  long blocks() const { return attention_heads(v.c) * tiles(); }
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
@@ -32,33 +32,27 @@ struct attention_forward {
     T* const queries = reinterpret_cast<T*>(t.shared());
     T* const keys = queries + Queries * D;
     T* const values = keys + Keys * D;
-    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
-    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
-    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
-
-    tile::template load<Queries>(t, queries, from_q, first);
-    if (end > 0) tile::template load<Keys>(t, keys, from_k, 0);
+    tile::template load<Queries>(t, v, queries, v.c.q, h, first, v.queries);
+    if (end > 0) tile::template load<Keys>(t, v, keys, v.c.k, h, 0, v.keys);
     t.commit();
     float out[M][tile::chunks][4] = {}, max[M][2], sum[M][2] = {};
+    CFP_UNROLL
     for (int m = 0; m < M; ++m) max[m][0] = max[m][1] = -infinite;
 
     for (int key = 0; key < end; key += Keys) {
-      const bool sees = key < v.seen(first + own + Rows - 1);
       float x[M][N][4];
       t.template wait<0>();
       t.sync();  // the keys have come, and the last values are no longer needed
-      tile::template load<Keys>(t, values, from_v, key);
+      tile::template load<Keys>(t, v, values, v.c.v, h, key, v.keys);
       t.commit();
-      if (sees) tile::multiply_rows(t, x, queries + own * D, keys);
+      tile::multiply_rows(t, x, queries + own * D, keys);
       t.template wait<0>();
       t.sync();  // the other way round
-      if (key + Keys < end) tile::template load<Keys>(t, keys, from_k, key + Keys);
+      if (key + Keys < end) tile::template load<Keys>(t, v, keys, v.c.k, h, key + Keys, v.keys);
       t.commit();
-      if (sees) {
-        hide_keys(t, v, x, first + own, key);
-        share(t, x, out, max, sum);
-        tile::add_product(t, out, x, values);
-      }
+      hide_keys(t, v, x, first + own, key);
+      share(t, x, out, max, sum);
+      tile::add_product(t, out, x, values);
     }
     if (end == 0) {  // the queries' place is written to next
       t.template wait<0>();

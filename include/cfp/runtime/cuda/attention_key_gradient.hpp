@@ -30,34 +30,23 @@ struct attention_key_gradient {
     T* const pairs = values + Keys * D;  // queries, gradients, queries, gradients
     auto* const rows = reinterpret_cast<pack<float, 4>*>(pairs + 4 * Queries * D);  // what the workspace has of two queries
 
-    // Steps of the pass: tiles of queries that see any of the keys, of one head after the other.
-    const int skipped = (first > v.ahead ? first - v.ahead : 0) / Queries, all = (v.queries + Queries - 1) / Queries;
-    const int per_head = all > skipped ? all - skipped : 0;
-    const int steps = per_head * v.group;
+    // The pass: tiles of queries that see any of the keys, from `start` on, of one head of the group after the other.
+    const int start = (first > v.ahead ? first - v.ahead : 0) / Queries * Queries;
+    const bool seen = start < v.queries;
 
-    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
-    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
-    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
-    const auto from_o = tile::rows_of(t, v.rows<const T>(v.c.d_out, h), v.c.d_out.row, v.queries, v.depth);
-    const pack<float, 2>* const workspace = v.workspace(h);
-
-    tile::template load<Keys>(t, keys, from_k, first);
-    tile::template load<Keys>(t, values, from_v, first);
-    if (steps > 0) load_step(t, pairs, rows, from_q, from_o, workspace, 0, skipped * Queries);
+    tile::template load<Keys>(t, v, keys, v.c.k, h, first, v.keys);
+    tile::template load<Keys>(t, v, values, v.c.v, h, first, v.keys);
+    if (seen) load_step(t, pairs, rows, h, 0, start);
     t.commit();
     float dk[M][tile::chunks][4] = {}, dv[M][tile::chunks][4] = {};
 
-    int group = 0, query = skipped * Queries;
-    for (int step = 0; step < steps; ++step) {
-      const int now = step % 2, then = 1 - now;
-      int next = query + Queries;
-      if (next >= v.queries) {
-        next = skipped * Queries;
-        ++group;
-      }
+    for (int now = 0, group = 0, query = start; seen && group < v.group; now = 1 - now) {
       t.template wait<0>();
       t.sync();  // this step's tiles have come, and the others are no longer needed
-      if (step + 1 < steps) load_step(t, pairs + then * (2 * Queries * D), rows + then * (Queries / 2), from_q, from_o, workspace, group, next);
+      const bool last = query + Queries >= v.queries;  // of the head
+      if (!last || group + 1 < v.group)
+        load_step(t, pairs + (1 - now) * (2 * Queries * D), rows + (1 - now) * (Queries / 2), h, last ? group + 1 : group,
+                  last ? start : query + Queries);
       t.commit();
       if (first + own <= query + Queries - 1 + v.ahead) {
         const T* const queries = pairs + now * (2 * Queries * D);
@@ -86,9 +75,13 @@ struct attention_key_gradient {
         }
         tile::add_product(t, dk, dx, queries);
       }
-      query = next;
+      query += Queries;
+      if (query >= v.queries) {
+        query = start;
+        ++group;
+      }
     }
-    if (steps == 0) {  // the keys' place is written to next
+    if (!seen) {  // the keys' place is written to next
       t.template wait<0>();
       t.sync();
     }
@@ -107,11 +100,11 @@ struct attention_key_gradient {
   }
 
   template <class Thread>
-  CFP_DEVICE void load_step(const Thread& t, T* pair, pack<float, 4>* rows, const typename tile::source& q, const typename tile::source& d_out,
-                            const pack<float, 2>* workspace, int group, int query) const {
-    tile::template load<Queries>(t, pair, q, query, group * v.c.q.group);
-    tile::template load<Queries>(t, pair + Queries * D, d_out, query, group * v.c.d_out.group);
-    for (int i = t.thread(); i < Queries / 2; i += threads) t.copy_async(rows + i, workspace + group * v.padded + query + 2 * i);
+  CFP_DEVICE void load_step(const Thread& t, T* pair, pack<float, 4>* rows, attention_head h, int group, int query) const {
+    h.group = group;
+    tile::template load<Queries>(t, v, pair, v.c.q, h, query, v.queries);
+    tile::template load<Queries>(t, v, pair + Queries * D, v.c.d_out, h, query, v.queries);
+    for (int i = t.thread(); i < Queries / 2; i += threads) t.copy_async(rows + i, v.workspace(h) + query + 2 * i);
   }
 
   // As hide_keys, where keys are rows. Keys past the end are not stored, and queries past the end have shares of 0.

@@ -17,7 +17,7 @@ struct attention_query_gradient {
   attention_view v;
 
   CFP_HOST_DEVICE long tiles() const { return (v.queries + Queries - 1) / Queries; }
-  long blocks() const { return attention_rows_of(v.c) * tiles(); }
+  long blocks() const { return attention_heads(v.c) * tiles(); }
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
@@ -27,14 +27,9 @@ struct attention_query_gradient {
     T* const d_out = queries + Queries * D;
     T* const pairs = d_out + Queries * D;  // keys, values, keys, values
 
-    const auto from_q = tile::rows_of(t, v.rows<const T>(v.c.q, h), v.c.q.row, v.queries, v.depth);
-    const auto from_o = tile::rows_of(t, v.rows<const T>(v.c.d_out, h), v.c.d_out.row, v.queries, v.depth);
-    const auto from_k = tile::rows_of(t, v.rows<const T>(v.c.k, h), v.c.k.row, v.keys, v.depth);
-    const auto from_v = tile::rows_of(t, v.rows<const T>(v.c.v, h), v.c.v.row, v.keys, v.depth);
-
-    tile::template load<Queries>(t, queries, from_q, first);
-    tile::template load<Queries>(t, d_out, from_o, first);
-    if (end > 0) load_pair(t, pairs, from_k, from_v, 0);
+    tile::template load<Queries>(t, v, queries, v.c.q, h, first, v.queries);
+    tile::template load<Queries>(t, v, d_out, v.c.d_out, h, first, v.queries);
+    if (end > 0) load_pair(t, pairs, h, 0);
     t.commit();
     float level[M][2], dot[M][2], dq[M][tile::chunks][4] = {};
     CFP_UNROLL
@@ -51,7 +46,7 @@ struct attention_query_gradient {
       const T* const keys = pairs + key / Keys % 2 * (2 * Keys * D);
       t.template wait<0>();
       t.sync();  // this pair has come, and the other is no longer needed
-      if (key + Keys < end) load_pair(t, pairs + (key / Keys + 1) % 2 * (2 * Keys * D), from_k, from_v, key + Keys);
+      if (key + Keys < end) load_pair(t, pairs + (key / Keys + 1) % 2 * (2 * Keys * D), h, key + Keys);
       t.commit();
       if (key >= v.seen(first + own + Rows - 1)) continue;
       float x[M][N][4], dx[M][N][4];
@@ -85,9 +80,9 @@ struct attention_query_gradient {
     tile::store(t, dq, queries + own * D, v.rows<T>(v.c.dq, h) + query * v.c.dq.row, v.c.dq.row, v.queries - query, v.depth);
   }
   template <class Thread>
-  CFP_DEVICE static void load_pair(const Thread& t, T* pair, const typename tile::source& k, const typename tile::source& v, int key) {
-    tile::template load<Keys>(t, pair, k, key);
-    tile::template load<Keys>(t, pair + Keys * D, v, key);
+  CFP_DEVICE void load_pair(const Thread& t, T* pair, const attention_head& h, int key) const {
+    tile::template load<Keys>(t, v, pair, v.c.k, h, key, v.keys);
+    tile::template load<Keys>(t, v, pair + Keys * D, v.c.v, h, key, v.keys);
   }
 };
 

@@ -17,7 +17,7 @@ struct attention_rows {
   attention_view v;
 
   CFP_HOST_DEVICE long tiles() const { return v.padded / attention_padding; }
-  long blocks() const { return attention_rows_of(v.c) * tiles(); }
+  long blocks() const { return attention_heads(v.c) * tiles(); }
 
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {

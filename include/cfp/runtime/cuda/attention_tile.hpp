@@ -10,8 +10,8 @@
 
 namespace cfp::inline v0_1::cuda {
 
-/// A number that all lanes of a warp have the same of, said so that the compiler knows: branches on it are then cheap. What follows from it
-/// is computed where it is asked for, and takes no registers from there to where it is asked for again.
+/// A number that is the same on all lanes of a warp; the compiler then knows. What is computed from it is computed anew wherever it is asked
+/// for, and takes no registers in between.
 template <class Thread>
 CFP_DEVICE int uniform(const Thread& t, long x) { return t.shuffle(static_cast<int>(x), 0); }
 
@@ -40,33 +40,21 @@ struct attention_tile {
   /// and an even `more`.
   CFP_DEVICE static int further(int place, int rows, int more) { return (place ^ 8 * (more % turning)) + 8 * (more - more % turning) + rows * D; }
 
-  /// What a thread copies of rows in memory: its chunk of every `at_once`th row, `step` numbers apart, as long as some are left.
-  struct source {
-    const T* from;
-    int step, left;
-  };
-  template <class Thread>
-  static constexpr int at_once = Thread::threads / chunks / 8 * 8;
-
-  /// Rows from `rows` on, and columns from `depth` on, become 0.
-  template <class Thread>
-  CFP_DEVICE static source rows_of(const Thread& t, const T* from, long step, int rows, int depth) {
-    const int row = t.thread() / chunks, chunk = t.thread() % chunks;
-    return {from + row * step + chunk * 8, static_cast<int>(step), chunk * 8 < depth ? rows - row : 0};
-  }
-  /// Begins to copy `Rows` rows from row `first` on; and `further` numbers further.
+  /// Begins to copy `Rows` rows of a head, from `first` on. Rows from `rows` on, and columns past the depth, become 0.
+  /// A thread has one chunk of every `at_once`th row.
   template <int Rows, class Thread>
-  CFP_DEVICE static void load(const Thread& t, T* tile, const source& rows, int first, long further = 0) {
-    constexpr int step = at_once<Thread>;
-    static_assert(step > 0 && Rows % step == 0);
-    const int row = t.thread() / chunks;
-    if (Thread::threads > step * chunks && row >= step) return;
-    T* const to = tile + place(row, t.thread() % chunks);
-    const T* from = rows.from + (first * static_cast<long>(rows.step) + further);
+  CFP_DEVICE static void load(const Thread& t, const attention_view& v, T* tile, const attention_tensor& x, const attention_head& h, int first, int rows) {
+    constexpr int at_once = Thread::threads / chunks / 8 * 8;
+    static_assert(at_once > 0 && Rows % at_once == 0);
+    const int row = t.thread() / chunks, chunk = t.thread() % chunks;
+    if (Thread::threads > at_once * chunks && row >= at_once) return;
+    T* const to = tile + place(row, chunk);
+    const int left = chunk * 8 < v.depth ? rows - first - row : 0;
+    const T* from = v.rows<const T>(x, h) + first * x.row + (row * static_cast<int>(x.row) + chunk * 8);  // within a tile, 32 bits save registers
     CFP_UNROLL
-    for (int n = 0; n < Rows; n += step) {
-      t.copy_or_clear_async(to + n * D, from, n < rows.left - first);
-      from += step * rows.step;
+    for (int n = 0; n < Rows; n += at_once) {
+      t.copy_or_clear_async(to + n * D, from, n < left);
+      from += at_once * x.row;
     }
   }
 
