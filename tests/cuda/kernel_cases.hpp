@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../catch.hpp"
-#include "emulated_queue.hpp"
+#include "emulated_kernels.hpp"
 
 #include <cfp/runtime/cuda/kernels.hpp>
 #include <cfp/runtime/host/kernels.hpp>
