@@ -1,0 +1,294 @@
+#include "device.hpp"
+
+#include <cfp/runtime/cuda/device.cuh>
+#include <cfp/runtime/lower.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace device_bench {
+
+namespace {
+
+using cfp::bf16;
+using cfp::cuda::check;
+
+template <class T>
+using gpu = cfp::cuda::lone_gpu<T>;
+
+double middle(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x.empty() ? 0 : x[x.size() / 2];
+}
+timing summary(std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  return ms.empty() ? timing{} : timing{middle(ms), (ms[ms.size() * 3 / 4] - ms[ms.size() / 4]) / 2};
+}
+
+// Fills numbers of 16 bits at random: values that no product overflows, of all mantissas (a GPU is faster on zeros).
+struct fill_random {
+  static constexpr int threads = 256;
+  std::uint16_t* to;
+  long count;
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread& t) const {
+    for (long i = t.block() * threads + t.thread(); i < count; i += t.blocks() * threads) {
+      std::uint64_t x = static_cast<std::uint64_t>(i + 1) * 0x9e3779b97f4a7c15u;
+      x ^= x >> 29;
+      x *= 0xbf58476d1ce4e5b9u;
+      to[i] = static_cast<std::uint16_t>(0x3f00u | (x >> 40 & 0x80ffu));  // about +-0.5 to 1
+    }
+  }
+};
+
+/// Times what is issued to a queue.
+class stopwatch {
+ public:
+  explicit stopwatch(gpu<bf16>& g) : gpu_(g), memory_(g) {
+    int l2 = 0, device = 0;
+    check(cudaGetDevice(&device), "ask for the GPU");
+    check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "ask for the cache");
+    sweep_bytes_ = 4l * l2;
+    sweep_ = memory_.allocate(sweep_bytes_);
+  }
+
+  /// Each repeat by itself, after the cache was written over; at most so many seconds in all.
+  template <class Issue>
+  timing cold(const Issue& issue, double seconds = 0.3, std::size_t most = 50) {
+    std::vector<double> ms;
+    issue();
+    const auto begin = std::chrono::steady_clock::now();
+    while (ms.size() < most && (ms.size() < 5 || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds)) {
+      std::vector<std::pair<cfp::cuda::detail::owned_event, cfp::cuda::detail::owned_event>> events;
+      for (int i = 0; i < 5; ++i) {
+        check(cudaMemsetAsync(sweep_.get(), i, static_cast<std::size_t>(sweep_bytes_), stream()), "fill memory");
+        auto& [from, to] = events.emplace_back(cfp::cuda::detail::make_event(cudaEventDefault), cfp::cuda::detail::make_event(cudaEventDefault));
+        check(cudaEventRecord(from.get(), stream()), "record an event");
+        issue();
+        check(cudaEventRecord(to.get(), stream()), "record an event");
+      }
+      gpu_.wait();
+      for (const auto& [from, to] : events) ms.push_back(between(from.get(), to.get()));
+    }
+    return summary(ms);
+  }
+
+  /// Many in a graph, as in a step.
+  template <class Issue>
+  timing warm(const Issue& issue, double seconds = 0.3, std::size_t most = 30) {
+    issue();
+    gpu_.wait();
+    const int repeats = 10;
+    const auto graph = gpu_.record([&] {
+      for (int i = 0; i < repeats; ++i) issue();
+    });
+    const auto from = cfp::cuda::detail::make_event(cudaEventDefault), to = cfp::cuda::detail::make_event(cudaEventDefault);
+    std::vector<double> ms;
+    gpu_.replay(graph);
+    const auto begin = std::chrono::steady_clock::now();
+    while (ms.size() < most && (ms.size() < 5 || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds)) {
+      check(cudaEventRecord(from.get(), stream()), "record an event");
+      gpu_.replay(graph);
+      check(cudaEventRecord(to.get(), stream()), "record an event");
+      gpu_.wait();
+      ms.push_back(between(from.get(), to.get()) / repeats);
+    }
+    return summary(ms);
+  }
+
+ private:
+  cudaStream_t stream() const { return gpu_.main().stream(); }
+  static double between(cudaEvent_t from, cudaEvent_t to) {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, from, to), "read a clock");
+    return static_cast<double>(ms);
+  }
+
+  gpu<bf16>& gpu_;
+  gpu<bf16>::memory memory_;
+  gpu<bf16>::memory::block sweep_;
+  long sweep_bytes_ = 0;
+};
+
+// A product of two matrices as an operation, for the library.
+struct product_of {
+  cfp::graph g;
+  cfp::call c;
+  product_of(long rows, long columns, long sums) {
+    cfp::operation o;
+    o.op = &cfp::info<cfp::linear_t>;
+    o.r = cfp::parse("m k, k n -> m n");
+    for (int f = 0; f < o.r.factors.size(); ++f) {
+      const std::string_view label = o.r.factors[f].label.view();
+      o.sizes[f] = label == "m" ? rows : label == "n" ? columns : sums;
+    }
+    g.operations.push_back(o);
+    cfp::program p;
+    p.mesh.axes.push({"one", 1});
+    for (int b = 0; b < 3; ++b) p.buffers.emplace_back();
+    cfp::instruction i;
+    i.op = 0;
+    for (signed char& f : i.assigned.factor) f = -1;
+    i.in.push(0);
+    i.in.push(1);
+    i.out.push(2);
+    c = cfp::bind_call(p, g, i, 0);
+    c.op = &g.operations[0];
+  }
+};
+
+template <class T>
+using queue_kernels = cfp::cuda::kernels<T, cfp::cuda::queue>;
+template <class T>
+using queue_fusions = cfp::cuda::fusions<T, cfp::cuda::queue>;
+
+// What a program is made ready with; it must be fused before it runs.
+template <class T>
+struct prepared {
+  queue_kernels<T> kernels{};
+  queue_fusions<T> fusions{kernels};
+  cfp::program p;
+  const cfp::graph& g;
+  gpu<T> device{};
+  cfp::cuda::executor<T, gpu<T>> run;
+
+  prepared(const cfp::program& given, const cfp::graph& of, std::uint64_t seed) : p(fused(given, of)), g(of), run(p, g, kernels, fusions, device, seed) {}
+  cfp::program fused(cfp::program q, const cfp::graph& of) const {
+    cfp::cuda::fuse_for_gpu(q, of, fusions);
+    return q;
+  }
+};
+
+template <class T, class Data>
+void feed(prepared<T>& x, const Data& data, long step) {
+  for (int v = 0; v < x.g.value_count(); ++v)
+    if (x.g[v].role == cfp::value_role::input) x.run.memory().set_input(v, data(std::string(x.g[v].label.view()), step));
+}
+
+}  // namespace
+
+description describe_gpu() {
+  int count = 0, device = 0, driver = 0, runtime = 0, nccl = 0;
+  const cudaError_t e = cudaGetDeviceCount(&count);
+  if (e != cudaSuccess || count == 0)
+    throw std::runtime_error("no GPU here: " + cfp::detail::cuda_says("cudaGetDeviceCount", e != cudaSuccess ? e : cudaErrorNoDevice) + "; run this where nvidia-smi lists one");
+  check(cudaGetDevice(&device), "ask for the GPU");
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "ask for the GPU");
+  check(cudaDriverGetVersion(&driver), "ask for the driver");
+  check(cudaRuntimeGetVersion(&runtime), "ask for the runtime");
+  ncclGetVersion(&nccl);
+  const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+  return {properties.name, version(driver), version(runtime), std::to_string(cublasLtGetVersion()), std::to_string(nccl), static_cast<double>(properties.totalGlobalMem) / (1 << 30)};
+}
+
+ceilings measure_ceilings() {
+  gpu<bf16> g;
+  stopwatch watch(g);
+  ceilings out;
+  const gpu<bf16>::memory memory(g);
+  const long bytes = 1l << 31;
+  {
+    const auto from = memory.allocate(bytes), to = memory.allocate(bytes);
+    g.main().launch(fill_random{reinterpret_cast<std::uint16_t*>(from.get()), bytes / 2}, 4096);
+    const timing t = watch.warm([&] { g.mover(g.main()).copy(to.get(), from.get(), bytes); }, 1);
+    out.copy_GBps = 2.0 * static_cast<double>(bytes) / t.ms / 1e6;
+  }
+  const long n = 8192;
+  const auto a = memory.allocate(n * n * 2), b = memory.allocate(n * n * 2), c = memory.allocate(n * n * 2);
+  for (const auto* x : {&a, &b}) g.main().launch(fill_random{reinterpret_cast<std::uint16_t*>(x->get()), n * n}, 4096);
+  product_of p(n, n, n);
+  p.c.operand[0].data = a.get();
+  p.c.operand[1].data = b.get();
+  p.c.result[0].data = c.get();
+  const auto product = g.prepare(p.c, {});
+  const timing t = watch.warm([&] { product.run(g.main()); }, 1);
+  out.bf16_TFLOPs = 2.0 * std::pow(static_cast<double>(n), 3) / t.ms / 1e9;
+  return out;
+}
+
+std::vector<instruction_figure> time_instructions(const cfp::program& given, const cfp::graph& g) {
+  prepared<bf16> x(given, g, 7);
+  stopwatch watch(x.device);
+  x.device.set(1, 0);
+  x.run.issue(0, x.p.code.size(), false);  // data as in a step, and libraries ready
+  x.device.wait();
+  std::vector<instruction_figure> out;
+  for (std::size_t i = 0; i < x.p.code.size(); ++i) {
+    const cfp::instruction& c = x.p.code[i];
+    if (c.nothing || (c.kind == cfp::instruction::reshard && c.step.communicates())) continue;
+    instruction_figure f;
+    const cfp::fusion* const fused = c.fusion >= 0 ? &x.p.fusions[static_cast<std::size_t>(c.fusion)] : nullptr;
+    f.label = c.kind == cfp::instruction::narrow ? "narrow" : c.kind == cfp::instruction::reshard ? std::string(cfp::step_names[c.step.kind]) : "";
+    f.kind = f.label.empty() ? "map" : "conversion";
+    const cfp::instruction* product = nullptr;
+    const auto add = [&](const cfp::instruction& part) {
+      const auto& op = *g.at(part.op).op;
+      f.label += (f.label.empty() ? "" : "+") + std::string(op.label);
+      if (op.body != cfp::op_body::product) return;
+      product = &part;
+      double flops = 2;
+      const cfp::call bound = cfp::bind_call(x.p, g, part, 0);
+      for (int k = 0; k < bound.factors; ++k) flops *= static_cast<double>(bound.size[k]);
+      f.flops += flops;
+    };
+    if (c.kind == cfp::instruction::compute) {
+      if (fused)
+        for (int part = fused->first; part < fused->end; ++part) add(fused->parts[static_cast<std::size_t>(part)]);
+      else add(c);
+    }
+    for (const int b : c.in) f.bytes += static_cast<double>(x.p[b].bytes);
+    for (const int b : c.out) f.bytes += static_cast<double>(x.p[b].bytes);
+    if (fused && fused->label == "attention") {
+      f.kind = "attention";
+      f.flops /= 2;  // causal: half of the scores
+    } else if (product) {
+      f.kind = "product";
+      const cfp::matrix_product m = cfp::as_matrices(cfp::bind_call(x.p, g, *product, 0));
+      f.rows = m.rows, f.columns = m.columns, f.sums = m.sums;
+    }
+    const auto issue = [&] { x.run.issue(i, i + 1, false); };
+    f.cold = watch.cold(issue);
+    f.warm = watch.warm(issue);
+    if (f.kind == "product") f.best_ms = f.warm.ms;
+    out.push_back(f);
+  }
+  return out;
+}
+
+step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const std::function<std::vector<std::int32_t>(const std::string&, long)>& data) {
+  prepared<bf16> x(p, g, 1);
+  step_figure out;
+  out.instructions = x.p.code.size();
+  std::vector<double> ms;
+  for (long s = 1; s <= steps + 3; ++s) {
+    const auto begin = std::chrono::steady_clock::now();
+    x.run.run(s, [&](int) { feed(x, data, s); });
+    const double now = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    out.loss.push_back(x.run.loss());
+    if (s > 3) ms.push_back(now);
+  }
+  out.step = summary(ms);
+  return out;
+}
+
+std::vector<double> losses(const cfp::program& p, const cfp::graph& g, bool in_bf16, int steps, std::uint64_t seed, const std::function<std::vector<std::int32_t>(const std::string&, long)>& data) {
+  std::vector<double> out;
+  const auto go = [&](auto& x) {
+    for (long s = 1; s <= steps; ++s) {
+      x.run.run(s, [&](int) { feed(x, data, s); });
+      out.push_back(x.run.loss());
+    }
+  };
+  if (in_bf16) {
+    prepared<bf16> x(p, g, seed);
+    go(x);
+  } else {
+    prepared<float> x(p, g, seed);
+    go(x);
+  }
+  return out;
+}
+
+}  // namespace device_bench
