@@ -61,12 +61,12 @@ void fill(numbers<T>& x, char kind, long bound, std::mt19937& random) {
   }
 }
 
-/// A difference of sums of n numbers of about 1 that were added in another order, in float: each sum is off by less than its n roundings of
-/// 2^-24 of what it has come to. A number that is then stored in fewer bits may also be rounded to the other side: the last of 8 or 11 bits.
+/// A difference of sums of n numbers of less than about 8 that were added in another order, in float: each sum is off by less than its n
+/// roundings of 2^-24 of what it has come to. A number that is then stored in fewer bits may also be rounded to the other side: the last of 8 or 11 bits.
 template <class T>
 double bound(long n, float x, bool wide) {
   const double last = wide || sizeof(T) == 4 ? 0.0 : std::is_same_v<T, bf16> ? 1.0 / 128 : 1.0 / 1024;
-  return 1.2e-7 * static_cast<double>(n) * (1 + std::abs(static_cast<double>(x))) + std::abs(static_cast<double>(x)) * (last + 1e-5);
+  return 5e-7 * static_cast<double>(n) * (1 + std::abs(static_cast<double>(x))) + std::abs(static_cast<double>(x)) * (last + 1e-5);
 }
 
 /// The first element in which two differ by more than the bound (n = 0: in any bit), or -1.

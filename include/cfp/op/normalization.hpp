@@ -23,9 +23,10 @@ inline constexpr struct norm_square_t : op<"... width, ... -> ...", norm_square_
 
 namespace detail {
 
+// Divisions are by numbers of the whole row, once for all of its elements.
 template <class T>
 CFP_HOST_DEVICE T normal(T x, T sum, T square, T per, T epsilon) {
-  return (x - sum * per) / sqrt(square * per + epsilon);
+  return (x - sum * per) * (T(1) / sqrt(square * per + epsilon));
 }
 template <lit Rule, class Op>
 struct norm_op : op<Rule, Op> {
@@ -100,7 +101,7 @@ struct rms_input_t : norm_op<"... width, ... width, ..., width, ... -> ... width
 };
 struct rms_weight_t : norm_op<"... width, ... width, ... -> width", rms_weight_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T x, T square, T per, T epsilon) { return dz * x / sqrt(square * per + epsilon); }
+  CFP_HOST_DEVICE static T apply(T dz, T x, T square, T per, T epsilon) { return dz * x * (T(1) / sqrt(square * per + epsilon)); }
 };
 }  // namespace detail
 
@@ -110,7 +111,7 @@ inline constexpr struct rms_norm_t : op<"... width, ..., width -> ... width", rm
   static constexpr int scalars = 2;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T square, T weight, T per, T epsilon) {
-    return x / sqrt(square * per + epsilon) * weight;
+    return x * (T(1) / sqrt(square * per + epsilon)) * weight;
   }
   static constexpr std::array<gradient_step, 3> gradient = {{
       {&info<detail::rms_dot_t>, detail::rms_dot_t::rule_source, {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 2}}, 3}, {{-1}, 1}},

@@ -2,6 +2,7 @@
 // gradients that they are clipped by; gradients added up over micro-batches.
 #pragma once
 
+#include <cfp/op/math.hpp>
 #include <cfp/op/op.hpp>
 
 #include <cmath>

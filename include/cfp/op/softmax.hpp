@@ -60,7 +60,7 @@ inline constexpr struct masked_softmax_t : op<"... q k, ... q, ... q -> ... q k;
   static constexpr int scalars = 2;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T max, T sum, T scale, T reach, long q, long k) {
-    return detail::sees(q, k, reach) ? exp(x * scale - max) / sum : T(0);
+    return detail::sees(q, k, reach) ? exp(x * scale - max) * (T(1) / sum) : T(0);
   }
   static constexpr std::array<gradient_step, 2> gradient = {{
       {&info<detail::softmax_dot_t>, "... q k, ... q k -> ... q", {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
@@ -86,7 +86,7 @@ inline constexpr struct logits_sum_t : op<"... vocabulary, ... -> ...", logits_s
 /// Exponentials over their sum. Operands: logits, logits_max, logits_sum.
 inline constexpr struct softmax_t : op<"... vocabulary, ..., ... -> ... vocabulary", softmax_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T max, T sum) { return exp(x - max) / sum; }
+  CFP_HOST_DEVICE static T apply(T x, T max, T sum) { return exp(x - max) * (T(1) / sum); }
   static constexpr std::array<gradient_step, 2> gradient = {{
       {&info<detail::softmax_dot_t>, "... vocabulary, ... vocabulary -> ...", {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
       {&info<detail::softmax_input_t>, "... vocabulary, ... vocabulary, ... -> ... vocabulary",
@@ -102,7 +102,7 @@ struct cross_entropy_input_t
   static constexpr int index_operand = 2;
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T x, long target, T max, T sum, T per, long column) {
-    return dz * per * (exp(x - max) / sum - (column == target ? T(1) : T(0)));
+    return dz * per * (exp(x - max) * (T(1) / sum) - (column == target ? T(1) : T(0)));
   }
 };
 }  // namespace detail

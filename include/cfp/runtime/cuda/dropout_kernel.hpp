@@ -23,7 +23,8 @@ struct dropout_kernel {
   const step_state* state;
 
   dropout_kernel(const call& from, const chain_call& bound, long begins, const step_state* s)
-      : c(bound), order(bound), vectors(bound.length / V), all(bound.rows() * vectors.by()), first(begins), least(dropout_t::least(from.op->scalars[0])), scale(static_cast<float>(1 / (1 - from.op->scalars[0]))), seed(from.seed), which(from.forward), passes(from.passes), state(s) {}
+      : c(bound), order(bound), vectors(bound.length / V), all(bound.rows() * vectors.by()), first(begins),
+        least(dropout_t::least(from.op->scalars[0])), scale(static_cast<float>(1 / (1 - from.op->scalars[0]))), seed(from.seed), which(from.forward), passes(from.passes), state(s) {}
 
   long blocks() const { return pieces_of(all, threads); }
 

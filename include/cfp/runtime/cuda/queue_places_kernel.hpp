@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/op/routing.hpp>
+#include <cfp/runtime/call.hpp>
 #include <cfp/runtime/cuda/run_chain.hpp>
 
 namespace cfp::inline v0_1::cuda {

@@ -22,7 +22,9 @@ struct transpose_kernel {
   row_order order;
   long across = 1, down = 1;   // tiles
 
-  transpose_kernel(const chain_call& c, int column) : from(c.input[0]), to(c.result[0]), height(c.size[column]), width(c.length), from_height(c.input[0].stride[column]), to_height(c.result[0].stride[column]), across(pieces_of(width, side)), down(pieces_of(height, side)) {
+  transpose_kernel(const chain_call& c, int column)
+      : from(c.input[0]), to(c.result[0]), height(c.size[column]), width(c.length), from_height(c.input[0].stride[column]), to_height(c.result[0].stride[column]),
+        across(pieces_of(width, side)), down(pieces_of(height, side)) {
     for (int d = 0; d < c.dims; ++d) {
       if (d == column) continue;
       const int k = around.dims++;

@@ -23,14 +23,6 @@ inline long elements_of(const call& c) {
   return n;
 }
 
-// Elements V at a time; those that are left one at a time. `Kernel` has `run<V>(first element, state)`.
-template <int V, class Kernel, class State>
-CFP_DEVICE void each_element(const Kernel& k, long thread, long n, const State& s) {
-  const long packs = n / V, rest = thread - packs;
-  if (thread < packs) k.template run<V>(thread * V, s);
-  else if (rest < n - packs * V) k.template run<1>(packs * V + rest, s);
-}
-
 }  // namespace detail
 
 template <class T, int V>
@@ -49,28 +41,39 @@ struct adamw_kernel {
   struct factors {
     float rate, correct1, correct2, clip;
   };
+  // Numbers are on their way while some threads compute, in double, what is the same for all.
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
+    const long packs = n / V, thread = t.block() * threads + t.thread(), rest = packs * V + thread - packs;
+    fetched<V> raw[4];
+    if (thread < packs) load(thread * V, raw);
     auto* shared = reinterpret_cast<float*>(t.shared());
-    if (t.thread() == 0) {
-      const auto step = static_cast<double>(state->step);
-      shared[0] = static_cast<float>(adamw_t::rate_at(step, given[0], given[5], given[6], given[7]));
-      shared[1] = static_cast<float>(1.0 / (1.0 - std::pow(given[1], step)));
-      shared[2] = static_cast<float>(1.0 / (1.0 - std::pow(given[2], step)));
-      shared[3] = clip != nullptr ? *clip : 1.0f;
-    }
+    const auto step = static_cast<double>(state->step);
+    if (t.thread() == 0) shared[0] = static_cast<float>(adamw_t::rate_at(step, given[0], given[5], given[6], given[7]));
+    if (t.thread() == warp_size) shared[1] = static_cast<float>(1.0 / (1.0 - std::pow(given[1], step)));
+    if (t.thread() == 2 * warp_size) shared[2] = static_cast<float>(1.0 / (1.0 - std::pow(given[2], step)));
+    if (t.thread() == 3 * warp_size) shared[3] = clip != nullptr ? *clip : 1.0f;
     t.sync();
     const factors f{shared[0], shared[1], shared[2], shared[3]};
-    detail::each_element<V>(*this, t.block() * threads + t.thread(), n, f);
+    if (thread < packs) {
+      update(thread * V, raw, f);
+    } else if (rest < n) {
+      fetched<1> one[4];
+      load(rest, one);
+      update(rest, one, f);
+    }
   }
 
+ private:
   template <int N>
-  CFP_DEVICE void run(long i, const factors& f) const {
-    fetched<N> raw[4];
+  CFP_DEVICE void load(long i, fetched<N> (&raw)[4]) const {
     fetch<T, N>(weight, i, raw[0]);
     fetch<T, N>(gradient, i, raw[1]);
     fetch<T, N>(first, i, raw[2]);
     fetch<T, N>(second, i, raw[3]);
+  }
+  template <int N>
+  CFP_DEVICE void update(long i, const fetched<N> (&raw)[4], const factors& f) const {
     float w[N], g[N], m[N], v[N];
     widen<T>(weight, raw[0], w);
     widen<T>(gradient, raw[1], g);
@@ -114,10 +117,15 @@ struct accumulate_kernel {
   long blocks() const { return pieces_of(pieces_of(n, V) + (V > 1 ? n % V : 0), threads); }
 
   template <class Thread>
-  CFP_DEVICE void operator()(const Thread& t) const { detail::each_element<V>(*this, t.block() * threads + t.thread(), n, state->pass == 0); }
+  CFP_DEVICE void operator()(const Thread& t) const {
+    const long packs = n / V, thread = t.block() * threads + t.thread(), rest = packs * V + thread - packs;
+    if (thread < packs) add<V>(thread * V, state->pass == 0);
+    else if (rest < n) add<1>(rest, state->pass == 0);
+  }
 
+ private:
   template <int N>
-  CFP_DEVICE void run(long i, bool begins) const {
+  CFP_DEVICE void add(long i, bool begins) const {
     fetched<N> raw[2];
     fetch<T, N>(gradient, i, raw[0]);
     if (!begins) fetch<T, N>(sum, i, raw[1]);
