@@ -337,11 +337,58 @@ void same_everywhere(Pool& pool, const options& o, const std::string& arguments)
     if (least[i + 1] != most[i + 1]) throw bad_input("--backend mpi: the processes read different files for " + files[i].first + " (" + files[i].second + "); copy the same one to every machine");
 }
 
-/// Numbers are stored as T; ranks run in a Pool.
+/// What ranks do, whatever they are: threads, processes. Numbers are stored as T.
+template <class T>
+struct ranks {
+  virtual ~ranks() = default;
+  virtual int on_this_machine() = 0;
+  virtual bool oversubscribed() = 0;
+  virtual std::unique_ptr<profiler> measure(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, profile_table& table) = 0;
+  /// See driver::train.
+  virtual driver::trained<float> train_in_full(const program& p, const graph& g, const host::kernels<float>& k, const driver::byte_text& text, long steps, std::uint64_t seed,
+                                               const host::state_file<float>* from, host::state_file<float>* to, bool saves) = 0;
+  virtual driver::trained<T> train(const program& p, const graph& g, const host::kernels<T>& k, const driver::byte_text& text, long steps, std::uint64_t seed,
+                                   const host::state_file<float>* from, host::state_file<float>* to, bool saves) = 0;
+  virtual std::vector<driver::observed> race(const std::vector<const plan*>& plans, const graph& g, const mesh_shape& mesh, const host::kernels<T>& k, const driver::byte_text& text, int steps,
+                                             std::uint64_t seed, const std::function<void(int, int)>& tell) = 0;
+};
+
 template <class T, class Pool>
-int run(const options& o, const example_info& info) {
+class ranks_of : public ranks<T> {
+ public:
+  explicit ranks_of(const mesh_shape& mesh) : pool_(driver::sizes(mesh)) {}
+  int on_this_machine() override { return pool_.on_this_machine(); }
+  bool oversubscribed() override { return is_oversubscribed(pool_); }
+  std::unique_ptr<profiler> measure(const graph& g, const mesh_shape& mesh, const decision_graph& d, const host::kernels<T>& k, profile_table& table) override {
+    return std::make_unique<profiler>(g, mesh, d, k, pool_, table);
+  }
+  driver::trained<float> train_in_full(const program& p, const graph& g, const host::kernels<float>& k, const driver::byte_text& text, long steps, std::uint64_t seed,
+                                       const host::state_file<float>* from, host::state_file<float>* to, bool saves) override {
+    return driver::train<float, float, Pool>(p, g, k, text, steps, seed, from, to, saves);
+  }
+  driver::trained<T> train(const program& p, const graph& g, const host::kernels<T>& k, const driver::byte_text& text, long steps, std::uint64_t seed,
+                           const host::state_file<float>* from, host::state_file<float>* to, bool saves) override {
+    return driver::train<T, float, Pool>(p, g, k, text, steps, seed, from, to, saves);
+  }
+  std::vector<driver::observed> race(const std::vector<const plan*>& plans, const graph& g, const mesh_shape& mesh, const host::kernels<T>& k, const driver::byte_text& text, int steps,
+                                     std::uint64_t seed, const std::function<void(int, int)>& tell) override {
+    return driver::race<T, Pool>(plans, g, mesh, k, text, steps, seed, tell);
+  }
+
+ private:
+  Pool pool_;
+};
+
+template <class T>
+using make_ranks = std::unique_ptr<ranks<T>> (*)(const mesh_shape&);
+template <class T, class Pool>
+std::unique_ptr<ranks<T>> ranks_in(const mesh_shape& mesh) { return std::make_unique<ranks_of<T, Pool>>(mesh); }
+
+/// Numbers are stored as T.
+template <class T>
+int run(const options& o, const example_info& info, make_ranks<T> make) {
   // What can be wrong is checked before anything long begins.
-  const mesh_shape mesh = read_mesh(o.mesh, std::is_same_v<Pool, rank_pool> ? 64 : std::numeric_limits<int>::max());
+  const mesh_shape mesh = read_mesh(o.mesh, o.backend == "threads" ? 64 : std::numeric_limits<int>::max());
   const config_file config(o.model);
   if (o.batch % o.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(o.batch) + " cannot be cut into " + std::to_string(o.micro_batches) + " micro-batches of whole sequences");
@@ -398,9 +445,9 @@ int run(const options& o, const example_info& info) {
   one.axes.push({"one", 1});
   program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
   plan_memory(single);
-  Pool pool(driver::sizes(mesh));
-  const int here = pool.on_this_machine();
-  const bool oversubscribed = is_oversubscribed(pool);
+  const std::unique_ptr<ranks<T>> everyone = make(mesh);
+  const int here = everyone->on_this_machine();
+  const bool oversubscribed = everyone->oversubscribed();
   const double needed = static_cast<double>(predicted_peak(single)) * here / (1 << 30);
   const double present = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
   if (needed > present)
@@ -436,7 +483,8 @@ int run(const options& o, const example_info& info) {
       if (const std::string why = table.load(o.profile); !why.empty())
         std::fprintf(stderr, "profile %s ignored: %s\n", o.profile.c_str(), why.c_str());
     const std::vector<int> against = o.against.empty() ? std::vector<int>() : saved_choices("--against", o.against, id, d);
-    profiler measure_with(g, mesh, d, kernels, pool, table);
+    const std::unique_ptr<profiler> measuring_ranks = everyone->measure(g, mesh, d, kernels, table);
+    profiler& measure_with = *measuring_ranks;
     const auto start = now();
     const auto measuring = [&](int done, int all, const std::string& what) { line.show("measuring " + what, all ? static_cast<double>(done) / all : 0); };
     measure_with.tell = measuring;
@@ -506,10 +554,10 @@ int run(const options& o, const example_info& info) {
     if (saves && is_first()) to.emplace(host::state_file<float>::create(o.save_state, g, (from ? from->step() : 0) + o.steps));
     host::state_file<float>* const state = to ? &*to : nullptr;
     const plan in_full = realise("found", g, mesh, d, found.choices);
-    together = driver::train<float, float, Pool>(in_full.code, g, in_float, text, o.steps, o.seed, from, rounded ? nullptr : state, saves && !rounded);
+    together = everyone->train_in_full(in_full.code, g, in_float, text, o.steps, o.seed, from, rounded ? nullptr : state, saves && !rounded);
     if constexpr (rounded) {
       line.show("training under the plan in " + o.type, 0.85);
-      const driver::trained<T> stored = driver::train<T, float, Pool>(found.code, g, kernels, text, o.steps, o.seed, from, state, saves);
+      const driver::trained<T> stored = everyone->train(found.code, g, kernels, text, o.steps, o.seed, from, state, saves);
       for (std::size_t s = 0; s < stored.loss.size(); ++s)
         driver::widen(apart_rounded.loss, std::abs(stored.loss[s] - alone.loss[s]) / std::abs(alone.loss[s]));
     }
@@ -529,14 +577,14 @@ int run(const options& o, const example_info& info) {
   for (const plan& p : plans) racing.push_back(&p);
   std::vector<driver::observed> seen;
   if (o.compare > 0)
-    seen = driver::race<T, Pool>(racing, g, mesh, kernels, text, o.compare, o.seed,
+    seen = everyone->race(racing, g, mesh, kernels, text, o.compare, o.seed,
                         [&](int done, int all) { line.show("comparing plans", static_cast<double>(done) / all); });
   std::vector<std::array<double, 3>> ratios;
   for (const driver::observed& s : seen) ratios.push_back(driver::paired_ratio(s.ms, seen[0].ms));
   // A plan that seems faster beyond doubt must be so on fresh steps too.
   for (std::size_t p = 1; p < seen.size(); ++p) {
     if (ratios[p][2] >= 0.95) continue;
-    const auto again = driver::race<T, Pool>({racing[0], racing[p]}, g, mesh, kernels, text, o.compare, o.seed + 1,
+    const auto again = everyone->race({racing[0], racing[p]}, g, mesh, kernels, text, o.compare, o.seed + 1,
                                     [&](int done, int all) { line.show("checking " + plans[p].name + " again", static_cast<double>(done) / all); });
     ratios[p] = driver::paired_ratio(again[1].ms, again[0].ms);
   }
@@ -628,7 +676,7 @@ inline int report() {
 /// Runs it in ranks of the kind asked for.
 template <class T>
 int run_ranks_of(const options& o, const example_info& info, [[maybe_unused]] const std::string& arguments) {
-  if (o.backend == "threads") return run<T, rank_pool>(o, info);
+  if (o.backend == "threads") return run<T>(o, info, &ranks_in<T, rank_pool>);
 #if defined(CFP_EXAMPLE_MPI)
   const process_job job;
   MPI_Comm_rank(MPI_COMM_WORLD, &process);
@@ -641,7 +689,7 @@ int run_ranks_of(const options& o, const example_info& info, [[maybe_unused]] co
     } catch (const std::invalid_argument& e) {
       throw bad_input("--mesh " + o.mesh + ": " + e.what());
     }
-    return run<T, process_pool>(o, info);
+    return run<T>(o, info, &ranks_in<T, process_pool>);
   } catch (...) {  // before MPI ends
     return report();
   }
