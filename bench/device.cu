@@ -251,7 +251,16 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
     const auto issue = [&] { x.run.issue(i, i + 1, false); };
     f.cold = watch.cold(issue);
     f.warm = watch.warm(issue);
-    if (f.kind == "product") f.best_ms = f.warm.ms;
+    if (f.kind == "product") {
+      cfp::call alone = cfp::bind_call(x.p, g, *product, 0);
+      for (int o = 0; o < 2; ++o) alone.operand[o].data = x.run.memory()[product->in[o]];
+      alone.result[0].data = x.run.memory()[c.out[c.out.size() - 1]];
+      const auto made = x.device.prepare(alone, {});
+      for (int which = 0; made.run_suggestion(x.device.main(), which); ++which) {
+        const double ms = watch.warm([&] { made.run_suggestion(x.device.main(), which); }, 0.1).ms;
+        if (which == 0 || ms < f.best_ms) f.best_ms = ms;
+      }
+    }
     out.push_back(f);
   }
   return out;

@@ -5,6 +5,8 @@
 
 #include "../runtime/small.hpp"
 
+#include <cfp/plan/usual_plans.hpp>
+
 #include <set>
 
 using namespace cfp;
@@ -67,7 +69,9 @@ void check(const graph& g, const mesh_shape& mesh, int plans, const std::set<std
     const plan narrow = random_plan(g, mesh, d, random, sizeof(bf16), order);
     std::set<std::string> fused;
     const auto in_bf16 = train_emulated<bf16>(narrow.code, g, text, steps, static_cast<unsigned>(n), &fused);
-    for (std::size_t s = 0; s < in_bf16.loss.size(); ++s) CHECK(std::abs(in_bf16.loss[s] - exact.loss[s]) <= 1e-2 * exact.loss[s]);
+    // A token that rounding sends to another expert changes the loss at once; on the host too, by 1e-2 here.
+    const double bound = has_experts(g) ? 2e-2 : 1e-3;
+    for (std::size_t s = 0; s < in_bf16.loss.size(); ++s) CHECK(std::abs(in_bf16.loss[s] - exact.loss[s]) <= bound * exact.loss[s]);
     if (n > 0) continue;
     for (const std::string& label : expected) {
       INFO(label);
@@ -87,4 +91,44 @@ TEST_CASE("a GPT trains on emulated GPUs as on the host") {
   const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))));
   check(g, mesh_of({1}), 1, {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias"});
   check(g, mesh_of({2}), 3, {});
+}
+
+TEST_CASE("a GPT with dropout and micro-batches trains on emulated GPUs as on the host") {
+  gpt_config c = tiny_config();
+  c.layers = 1;
+  c.batch = 2;
+  training how;
+  how.clip = 1;
+  how.micro_batches = 2;
+  check(differentiate(refine(gpt(c)), how), mesh_of({2}), 2, {});
+}
+
+TEST_CASE("a LLaMA with grouped heads trains on emulated GPUs as on the host") {
+  llama_config c = read_llama(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_llama.json"));
+  c.layers = 1;
+  c.batch = 4;
+  c.sequence = 8;
+  const graph g = differentiate(refine(llama(c)));
+  check(g, mesh_of({1}), 1, {"attention", "rms_norm", "rms_input"});
+  check(g, mesh_of({2}), 2, {});
+}
+
+TEST_CASE("a mixture of experts trains on emulated GPUs as on the host") {
+  const config_file file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gshard.json");
+  gpt_config c = without_dropout(read_gpt(file));
+  c.layers = 2;
+  c.batch = 4;
+  c.sequence = 8;
+  experts_config e = read_experts(file);
+  e.group = 16;
+  check(differentiate(refine(gshard(c, e))), mesh_of({2}), 2, {});
+}
+
+TEST_CASE("an encoder-decoder trains on emulated GPUs as on the host") {
+  t5_config c = read_t5(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_t5.json"));
+  c.layers = 1;
+  c.batch = 4;
+  c.sequence = 8;
+  const driver::inputs what{{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}}};
+  check(differentiate(refine(t5(c))), mesh_of({2}), 2, {}, what);
 }

@@ -3,6 +3,8 @@
 
 #include <cfp/runtime/call.hpp>
 
+#include <algorithm>
+
 namespace cfp::inline v0_1 {
 
 namespace detail {
@@ -54,6 +56,14 @@ struct matrix_product {
     long n = 1;
     for (int l = 0; l < loops; ++l) n *= size[l];
     return n;
+  }
+  /// Without a loop, one of those that do not add.
+  void drop(int loop) {
+    const auto out = [&](long* of) { std::copy(of + loop + 1, of + max_factors, of + loop); };
+    out(size);
+    for (auto& of : stride) out(of);
+    --loops;
+    --plain;
   }
   /// Where the matrices of a repeat begin, and whether it adds to the result.
   bool locate(long repeat, long (&at)[3]) const {

@@ -32,24 +32,31 @@ struct attention_binder {
 
   call call_of(int part) const { return bind_call(p, g, f.parts[static_cast<std::size_t>(part)], device); }
 
+  // The size of the factors of a tensor from number `first` on, or 0 if they do not follow one another. (A rotary embedding cuts the depth.)
+  static long depth_of(const call& c, const call_tensor& t, const pattern& dims, int first) {
+    long n = 1;
+    for (int d = dims.factors.size() - 1; d >= first; --d) {
+      if (t.stride[dims.factors[d]] != n && c.size[dims.factors[d]] > 1) return 0;
+      n *= c.size[dims.factors[d]];
+    }
+    return n;
+  }
+
   // A tensor of batch, heads, [group,] rows and depth, in this order.
   attention_tensor tensor(const call& c, const call_tensor& t, const pattern& dims, bool of_queries) {
     const bool with_group = of_queries && grouped;
-    const long sizes[] = {out.batch, out.heads, with_group ? out.group : 0, of_queries ? out.queries : out.keys, out.depth};
+    const int rows = 2 + with_group;  // where they stand
     attention_tensor x;
-    if (dims.factors.size() != 4 + with_group || t.wide) {
-      fits = false;
-      return x;
-    }
-    long* const steps[] = {&x.batch, &x.head, &x.group, &x.row};
-    int d = 0;
-    for (int i = 0; i < 5; ++i) {
-      if (i == 2 && !with_group) continue;
-      const int factor = dims.factors[d++];
-      fits = fits && c.size[factor] == sizes[i];
-      if (i < 4) *steps[i] = t.stride[factor];
-      else fits = fits && t.stride[factor] == 1;
-    }
+    fits = fits && !t.wide && dims.factors.size() > rows + 1 && depth_of(c, t, dims, rows + 1) == out.depth;
+    if (!fits) return x;
+    const auto take = [&](int d, long size, long& stride) {
+      fits = fits && c.size[dims.factors[d]] == size;
+      stride = t.stride[dims.factors[d]];
+    };
+    take(0, out.batch, x.batch);
+    take(1, out.heads, x.head);
+    if (with_group) take(2, out.group, x.group);
+    take(rows, of_queries ? out.queries : out.keys, x.row);
     return x;
   }
 
@@ -57,10 +64,10 @@ struct attention_binder {
     const call scores = call_of(0), max = call_of(1), sum = call_of(4);
     const rule& r = scores.r();
     const pattern &q = r.operands[0], &k = r.operands[1];
-    grouped = q.factors.size() == 5;
-    if (k.factors.size() != 4 || (q.factors.size() != 4 && !grouped) || max.r().coordinates.size() != 2) return false;
+    grouped = q.factors.size() == k.factors.size() + 1;
+    if (k.factors.size() < 4 || (q.factors.size() != k.factors.size() && !grouped) || max.r().coordinates.size() != 2) return false;
     const auto size = [&](const pattern& of, int d) { return scores.size[of.factors[d]]; };
-    out.batch = size(k, 0), out.heads = size(k, 1), out.keys = size(k, 2), out.depth = size(k, 3);
+    out.batch = size(k, 0), out.heads = size(k, 1), out.keys = size(k, 2), out.depth = depth_of(scores, scores.operand[1], k, 3);
     out.group = grouped ? size(q, 2) : 1;
     out.queries = size(q, grouped ? 3 : 2);
     out.first_query = max.start[max.r().coordinates[0]];

@@ -97,6 +97,8 @@ class gpu {
     explicit product(matrix_library::product made) : made_(std::move(made)) {}
     explicit operator bool() const { return static_cast<bool>(made_); }
     void run(const queue& q) const { made_.run(q.stream()); }
+    /// By one of cuBLASLt's suggestions, for measuring; false if there are no more.
+    bool run_suggestion(const queue& q, int which) const { return made_.run_suggestion(q.stream(), which); }
 
    private:
     matrix_library::product made_;

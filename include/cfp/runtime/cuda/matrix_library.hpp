@@ -181,12 +181,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
     const int l = p.plain - 1;
     count = p.size[l];
     for (int x = 0; x < 3; ++x) apart[x] = p.stride[x][l];
-    for (int k = l; k + 1 < p.loops; ++k) {
-      p.size[k] = p.size[k + 1];
-      for (auto& stride : p.stride) stride[k] = stride[k + 1];
-    }
-    --p.loops;
-    --p.plain;
+    p.drop(l);
   }
   s->adds = p.loops > p.plain;
 
