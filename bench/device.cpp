@@ -122,7 +122,7 @@ int check(json& report) {
   return wrong;
 }
 
-void add(json& report, const std::vector<device_bench::instruction_figure>& all, const device_bench::ceilings& most) {
+void put(json& report, const std::vector<device_bench::instruction_figure>& all, const device_bench::ceilings& most) {
   std::set<std::string> seen;
   for (const auto& f : all) {
     std::string key = f.label + " " + std::to_string(f.rows) + " " + std::to_string(f.columns) + " " + std::to_string(f.sums) + " " + std::to_string(f.bytes);
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   double predicted = 0, layer[2] = {};
   {
     const sized_model one = model_of("gpt2", 1, batch, sequence), two = model_of("gpt2", 2, batch, sequence);
-    add(out, device_bench::time_instructions(program_of(one.g, 1, 2), one.g), most);
+    put(out, device_bench::time_instructions(program_of(one.g, 1, 2), one.g), most);
     int i = 0;
     for (const sized_model* m : {&one, &two}) layer[i++] = device_bench::time_steps(program_of(m->g, 1, 2), m->g, 20, random_tokens(m->g)).step.ms;
     predicted = layer[0] + 11 * (layer[1] - layer[0]);
