@@ -1,6 +1,7 @@
 // Matrix products by cuBLASLt, what follows them included. For each shape its suggestions are timed once, and the fastest is remembered.
 #pragma once
 
+#include <cfp/op/bf16.hpp>
 #include <cfp/op/fp16.hpp>
 #include <cfp/runtime/cuda/cuda_error.hpp>
 #include <cfp/runtime/cuda/epilogue.hpp>
