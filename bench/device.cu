@@ -155,7 +155,7 @@ struct prepared {
 
   prepared(const cfp::program& given, const cfp::graph& of, std::uint64_t seed) : p(fused(given, of)), g(of), run(p, g, kernels, fusions, device, seed) {}
   cfp::program fused(cfp::program q, const cfp::graph& of) const {
-    cfp::cuda::fuse_for_gpu(q, of, fusions);
+    cfp::cuda::target_of(fusions).complete(q, of);
     return q;
   }
 };

@@ -165,9 +165,10 @@ int main(int argc, char** argv) {
       here.device.hand_over = costs.hand_over;
       for (const bool overlap : {false, true}) {
         machine_options options;
-        options.real_bytes = sizeof(float);
+        options.lowered_for = sizeof(float);
         options.overlap = overlap;
-        options.known = &table.instructions;
+        known_instructions as_measured(table.instructions);
+        options.known = &as_measured;
         machine_search search(g, mesh, d, here, options);
         std::vector<evaluated> plans = search.candidates();
         for (const named_plan& p : usual_plans(mesh, has_experts(g)))

@@ -264,7 +264,7 @@ inline int plan_for_machine(const options& o, const example_info& info) {
   const graph g = differentiate(refine(net.forward), how);
   machine_options options;
   options.memory = o.memory;
-  options.real_bytes = o.type == "float32" ? sizeof(float) : sizeof(bf16);
+  options.lowered_for = o.type == "float32" ? sizeof(float) : sizeof(bf16);
   const std::vector<mesh_shape> meshes = o.mesh_given ? std::vector<mesh_shape>{read_mesh(o.mesh, std::numeric_limits<int>::max())} : meshes_of(m);
   progress_line line;
   std::size_t begun = 0;

@@ -20,7 +20,7 @@ driver::trained<T> train_emulated(program p, const graph& g, const driver::byte_
   using device = emulated::device<T>;
   const cuda::kernels<T, emulated::queue> k;
   const cuda::fusions<T, emulated::queue> f(k);
-  cuda::fuse_for_gpu(p, g, f);
+  cuda::target_of(f).complete(p, g);
   if (fused)
     for (const instruction& i : p.code)
       if (i.fusion >= 0) fused->insert(std::string(p.fusions[static_cast<std::size_t>(i.fusion)].label));

@@ -249,7 +249,7 @@ TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without 
   const mesh_shape mesh = mesh_of({t});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   machine_options options;
-  options.real_bytes = 4;
+  options.lowered_for = 4;
   const machine m = plain_machine(mesh);
   machine_search search(g, mesh, d, m, options);
   for (const named_plan& p : usual_plans(mesh, false)) {

@@ -55,7 +55,7 @@ inline cost_graph only_alpa(cost_graph costs, const graph& g, const decision_gra
 /// Prices decisions as Alpa does: bytes over bandwidth, in its own unit.
 class alpa_costs : public cost_builder {
  public:
-  alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, long real_bytes) : cost_builder(g, mesh, d, real_bytes) {}
+  alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on) : cost_builder(g, mesh, d, on) {}
 
   cost_graph build() { return only_alpa(collect({}), g_, d_); }
 

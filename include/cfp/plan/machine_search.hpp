@@ -45,9 +45,9 @@ struct priced_plans {
 
 struct machine_options {
   long memory = 0;          ///< bytes of a device a plan may use; 0: what the machine's devices have
-  long real_bytes = 2;      ///< of a number that is not wide
+  target lowered_for = 2;   ///< numbers that are not wide take two bytes
   bool overlap = true;      ///< collectives run beside operators
-  const std::map<std::string, instruction_time>* known = nullptr;  ///< instructions of a profile table made on such devices, in place of the description
+  known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   double solve_seconds = 5;   ///< most for one solution
   double search_seconds = 60; ///< after which no further candidate is looked for
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the rest.
@@ -70,7 +70,7 @@ class machine_search {
   const cost_graph& costs(double counted = 1) {
     auto& known = costs_[counted];
     if (!known) {
-      roofline prices(g_, mesh_, d_, times_, options_.real_bytes);
+      roofline prices(g_, mesh_, d_, times_, options_.lowered_for);
       prices.of_weights = counted;
       known = prices.build();
     }
@@ -82,7 +82,7 @@ class machine_search {
     order.overlap = options_.overlap;
     evaluated out;
     out.order = order;
-    out.p = realise(label, g_, mesh_, d_, choices, options_.real_bytes, order);
+    out.p = realise(label, g_, mesh_, d_, choices, options_.lowered_for, order);
     std::vector<double> ms;
     for (const instruction& i : out.p.code.code) ms.push_back(times_(i, out.p.code, g_));
     out.when = simulate(out.p.code, ms, machine_.device.contention, 1000 * machine_.device.hand_over);
@@ -113,7 +113,7 @@ class machine_search {
   template <class Policy = exact_policy>
   std::optional<evaluated> alpa(bool limited, const Policy& by = {}) {
     const auto begin = clock::now();
-    cost_graph now = alpa_costs(g_, mesh_, d_, options_.real_bytes).build();
+    cost_graph now = alpa_costs(g_, mesh_, d_, options_.lowered_for).build();
     if (limited) now.memory_limit = options_.memory;
     return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
   }
@@ -126,7 +126,7 @@ class machine_search {
       const auto begin = clock::now();
       described_times times(machine_, mesh_);
       times.effects = effects;
-      if (auto e = in_alpas_way(counted, only_alpa(roofline(g_, mesh_, d_, times, options_.real_bytes).build(), g_, d_), exact_policy(), begin)) out.push_back(std::move(*e));
+      if (auto e = in_alpas_way(counted, only_alpa(roofline(g_, mesh_, d_, times, options_.lowered_for).build(), g_, d_), exact_policy(), begin)) out.push_back(std::move(*e));
     };
     rung("bandwidth", {false, false, false});
     rung("latency", {false, true, false});

@@ -24,16 +24,16 @@ inline long memory_allowance(const program& p) {
 }
 inline long predicted_peak(const program& p) { return p.arena_bytes + p.persistent_bytes() + memory_allowance(p); }
 
-/// Makes the program of a plan, for numbers of `real_bytes`, in the order of a schedule.
+/// Makes the program of a plan in the order of a schedule.
 inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, const decision_graph& d,
-                    std::vector<int> choices, long real_bytes = sizeof(float), const schedule& order = {}) {
+                    std::vector<int> choices, const target& on = {}, const schedule& order = {}) {
   plan out;
   out.name = std::move(label);
   out.choices = std::move(choices);
   out.shards = shard(g, d, out.choices);
-  out.code = lower(g, mesh, out.shards, all_operations(g), real_bytes);
+  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes);
   apply(order, out.code);
-  plan_memory(out.code);
+  on.complete(out.code, g);
   return out;
 }
 

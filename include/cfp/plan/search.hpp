@@ -47,7 +47,7 @@ class plan_search {
   void add(const std::string& label, const std::vector<int>& choices) {
     const solution s = best([&] { return fixed(corrected(), choices); });
     if (!s.feasible) return;
-    named_.push_back(realise(label, g_, mesh_, d_, first(s.choices), profiler_.real_bytes()));
+    named_.push_back(realise(label, g_, mesh_, d_, first(s.choices), profiler_.lowered_for()));
     price(named_.back());
   }
 
@@ -68,7 +68,7 @@ class plan_search {
         if (tried.empty()) throw nothing_fits{*bound, s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
         break;
       }
-      plan p = realise("found", g_, mesh_, d_, first(s.choices), profiler_.real_bytes());
+      plan p = realise("found", g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
       if (const long over = excess(p, options); over > 0) {
         *bound -= over;
         continue;

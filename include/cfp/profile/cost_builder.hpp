@@ -5,7 +5,7 @@
 #include <cfp/block/decisions.hpp>
 #include <cfp/profile/conversion_program.hpp>
 #include <cfp/runtime/lower.hpp>
-#include <cfp/runtime/memory.hpp>
+#include <cfp/runtime/target.hpp>
 #include <cfp/solve/exact.hpp>
 
 #include <functional>
@@ -50,10 +50,10 @@ inline program_memory memory_of(const program& p, const graph& g) {
 /// Builds cost graphs; what derives from it says what programs and conversions take.
 class cost_builder {
  public:
-  /// `real_bytes`: of a number that is not wide.
-  cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, long real_bytes) : g_(g), mesh_(mesh), d_(d), real_bytes_(real_bytes) {}
+  cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on) : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes) {}
   virtual ~cost_builder() = default;
-  long real_bytes() const { return real_bytes_; }
+  /// What programs are lowered for.
+  const target& lowered_for() const { return target_; }
 
   /// The cost graph as far as times are known; lower bounds elsewhere, where the builder measures only what it is asked for.
   cost_graph costs() { return collect({}); }
@@ -184,7 +184,7 @@ class cost_builder {
     std::vector<delivery> wanted;
     if (n.kind == decision::rest_of_weight) wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
     program p = lower(g_, mesh_, plan, n.operations, real_bytes_, false, wanted);
-    plan_memory(p);
+    target_.complete(p, g_);
     const long unknown = unknown_;
     into.time.set(c, program_time(n, c, plan, p));
     into.known[c] = asking_ || unknown_ == unknown;
@@ -268,6 +268,7 @@ class cost_builder {
   const graph& g_;
   const mesh_shape& mesh_;
   const decision_graph& d_;
+  const target target_;
   const long real_bytes_;
   std::map<std::string, priced> unique_;
   std::unordered_map<std::string, conversion> conversions_;

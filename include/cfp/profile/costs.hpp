@@ -85,7 +85,7 @@ class profiler : public cost_builder {
   /// Time known from earlier is taken, unless `again`: then it is measured once more, and the better figure kept.
   measurement whole(const std::vector<int>& operations, const sharding& plan, const std::string& label, bool again = false) {
     program p = lower(g_, mesh_, plan, operations, real_bytes_, true);
-    plan_memory(p);
+    target_.complete(p, g_);
     const std::string k = key("whole " + label, operations, plan, true);
     const auto run = [this, p] { return measure_(p, {5, 15, 0.5, 0.01}); };
     const auto [at, fresh] = table_.entries.try_emplace(k);

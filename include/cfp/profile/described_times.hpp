@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cfp/profile/collective_time.hpp>
-#include <cfp/profile/instruction_kind.hpp>
+#include <cfp/profile/known_instructions.hpp>
 #include <cfp/profile/operator_time.hpp>
-#include <cfp/profile/table.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -19,8 +18,8 @@ class described_times {
  public:
   priced_effects effects;
 
-  /// `known`: instructions of a table made on devices of this type; collectives in it count only on the mesh they were measured on.
-  described_times(const machine& m, const mesh_shape& mesh, const std::map<std::string, instruction_time>* known = nullptr)
+  /// `known`: instructions measured on devices of this type.
+  described_times(const machine& m, const mesh_shape& mesh, known_instructions* known = nullptr)
       : machine_(m), known_(known) {
     if (mesh.devices() > m.devices())
       throw std::invalid_argument("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" + m.name + "', which has " + std::to_string(m.devices()));
@@ -33,7 +32,7 @@ class described_times {
   double operator()(const instruction& i, const program& p, const graph& g) {
     if (i.nothing) return 0;
     if (known_ != nullptr)
-      if (const auto at = known_->find(kind_of(i, p, g).label()); at != known_->end()) return ++measured, at->second.ms;
+      if (const std::optional<double> ms = (*known_)(i, p, g)) return ++measured, *ms;
     ++described;
     if (i.kind != instruction::reshard || !i.step.communicates()) return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
     const partition& held = p[i.in[0]].held;
@@ -53,7 +52,7 @@ class described_times {
 
  private:
   const machine machine_;
-  const std::map<std::string, instruction_time>* known_;
+  known_instructions* known_;
   std::vector<device_group> groups_;
 };
 

@@ -33,16 +33,30 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
   const auto width = [&](int b) { return elements(p[b].local) > 0 ? p[b].bytes / elements(p[b].local) : 0; };
   if (i.kind == instruction::reshard) return kind_of(i.step, p[i.in[0]].held, g[p[i.in[0]].value].shape, width(i.in[0]), p.mesh);
   if (i.kind == instruction::narrow) return {"narrow", std::to_string(elements(p[i.in[0]].local))};
-  const call c = bind_call(p, g, i, 0);
-  instruction_kind out{std::string(c.op->op->label) + " ", {}};
-  const auto put = [&](const pattern& pat, int b) {
-    for (const signed char f : pat.factors) out.kind += static_cast<char>('a' + f);
-    out.kind += std::to_string(width(b));
+  const auto operator_kind = [&](const instruction& of) {
+    const call c = bind_call(p, g, of, 0);
+    instruction_kind out{std::string(c.op->op->label) + " ", {}};
+    const auto put = [&](const pattern& pat, int b) {
+      for (const signed char f : pat.factors) out.kind += static_cast<char>('a' + f);
+      out.kind += std::to_string(width(b));
+    };
+    for (int k = 0; k < of.in.size(); ++k) put(c.r().operands[k], of.in[k]);
+    out.kind += '>';
+    for (int k = 0; k < c.r().results.size(); ++k) put(c.r().results[k], of.out[k]);
+    for (int f = 0; f < c.factors; ++f) out.size += (f ? "x" : "") + std::to_string(c.size[f]);
+    return out;
   };
-  for (int k = 0; k < i.in.size(); ++k) put(c.r().operands[k], i.in[k]);
-  out.kind += '>';
-  for (int k = 0; k < c.r().results.size(); ++k) put(c.r().results[k], i.out[k]);
-  for (int f = 0; f < c.factors; ++f) out.size += (f ? "x" : "") + std::to_string(c.size[f]);
+  if (i.fusion < 0) return operator_kind(i);
+  // Fused ones: their operators, what of them is stored ('!'), and the sizes of each.
+  instruction_kind out;
+  for (const instruction& part : p.parts(i)) {
+    const instruction_kind one = operator_kind(part);
+    out.kind.append(out.kind.empty() ? "" : " + ").append(one.kind);
+    for (const int b : part.out)
+      for (const int stored : i.out)
+        if (p[stored].root == p[b].root) out.kind += '!';
+    out.size.append(out.size.empty() ? "" : ", ").append(one.size);
+  }
   return out;
 }
 

@@ -46,8 +46,10 @@ inline double product_seconds(const device_type& d, long real_bytes, const produ
 inline double operator_seconds(const device_type& d, const instruction& i, const program& p, const graph& g) {
   if (i.nothing) return 0;
   const work_done w = work_of(i, p, g);
-  const bool product = i.kind == instruction::compute && g.at(i.op).op->body == op_body::product && i.in.size() == 2;
-  const double arithmetic = product ? product_seconds(d, p.real_bytes, shape_of(bind_call(p, g, i, 0))) : w.flops / product_rate(d, p.real_bytes);
+  double arithmetic = 0;
+  if (i.kind == instruction::compute)
+    for (const instruction& part : p.parts(i))
+      if (g.at(part.op).op->body == op_body::product) arithmetic += product_seconds(d, p.real_bytes, shape_of(bind_call(p, g, part, 0)));
   return d.launch + std::max(arithmetic, w.traffic / d.bandwidth);
 }
 

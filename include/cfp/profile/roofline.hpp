@@ -8,10 +8,10 @@ namespace cfp::inline v0_1 {
 
 class roofline : public cost_builder {
  public:
-  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, described_times times, long real_bytes = sizeof(float))
-      : cost_builder(g, mesh, d, real_bytes), times_(std::move(times)) {}
-  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, long real_bytes = sizeof(float))
-      : roofline(g, mesh, d, described_times(m, mesh), real_bytes) {}
+  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, described_times times, const target& on = {})
+      : cost_builder(g, mesh, d, on), times_(std::move(times)) {}
+  roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, const target& on = {})
+      : roofline(g, mesh, d, described_times(m, mesh), on) {}
 
   double of_weights = 1;  ///< share of what weights and their gradients communicate that is counted: work beside it may hide the rest
 

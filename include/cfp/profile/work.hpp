@@ -24,16 +24,20 @@ inline work_done work_of(const instruction& i, const program& p, const graph& g)
     }
     return out;
   }
-  const operation& o = g.at(i.op);
-  out.flops = o.op->body == op_body::product ? 2 : 0;
-  for (int f = 0; f < o.r.factors.size() && out.flops > 0; ++f) {
-    out.flops *= static_cast<double>(o.sizes[f]);
-    for (int a = 0; a < p.mesh.rank(); ++a)
-      if (i.assigned.factor[a] == f) out.flops /= p.mesh.size(a);
+  for (const instruction& part : p.parts(i)) {
+    const operation& o = g.at(part.op);
+    double flops = o.op->body == op_body::product ? 2 : 0;
+    for (int f = 0; f < o.r.factors.size() && flops > 0; ++f) {
+      flops *= static_cast<double>(o.sizes[f]);
+      for (int a = 0; a < p.mesh.rank(); ++a)
+        if (part.assigned.factor[a] == f) flops /= p.mesh.size(a);
+    }
+    out.flops += flops;
   }
   for (int k = 0; k < i.in.size(); ++k) {
     bool table = false;  // of a table only the rows that are asked for are read
-    for (signed char f : o.r.operands[k].factors) table = table || o.r.factors[f].one_hot;
+    if (i.fusion < 0)
+      for (signed char f : g.at(i.op).r.operands[k].factors) table = table || g.at(i.op).r.factors[f].one_hot;
     out.traffic += table ? bytes(i.out[0]) : bytes(i.in[k]);
   }
   for (int b : i.out) out.traffic += bytes(b);

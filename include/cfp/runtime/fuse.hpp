@@ -36,6 +36,7 @@ struct fuser {
   const fusion_pattern& pattern;
   int number = 0;  // of the pattern
   std::vector<bool>& gone;    // instructions that are part of others
+  const std::vector<bool>& leaves;  // values that are read by operations that the program does not have
   std::vector<int> at{};      // per part: its instruction
   std::vector<int> outside{}; // per number: the buffer, or -1
 
@@ -115,7 +116,7 @@ struct fuser {
 
   // Whether anything but the parts of the given groups reads a buffer.
   bool is_read(int b, bool by_second) const {
-    if (p[b].persistent || (p.loss >= 0 && root(p.loss) == root(b))) return true;
+    if (p[b].persistent || leaves[static_cast<std::size_t>(p[b].value)] || (p.loss >= 0 && root(p.loss) == root(b))) return true;
     for (std::size_t i = 0; i < p.code.size(); ++i) {
       const auto part = std::find(at.begin(), at.end(), static_cast<int>(i));
       if (part != at.end() && (by_second || part - at.begin() < end_of(0))) continue;
@@ -193,8 +194,12 @@ struct fuser {
 
 /// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
 inline void fuse(program& p, const graph& g, const std::vector<fusion_pattern>& patterns) {
-  std::vector<bool> gone(p.code.size());
-  for (std::size_t n = 0; n < patterns.size(); ++n) detail::fuser{p, g, patterns[n], static_cast<int>(n), gone}.run();
+  std::vector<bool> gone(p.code.size()), here(g.operations.size()), leaves(g.values.size());
+  for (const instruction& i : p.code)
+    if (i.kind == instruction::compute) here[static_cast<std::size_t>(i.op)] = true;
+  for (std::size_t o = 0; o < g.operations.size(); ++o)
+    for (const int v : g.operations[o].operands) leaves[static_cast<std::size_t>(v)] = leaves[static_cast<std::size_t>(v)] || !here[o];
+  for (std::size_t n = 0; n < patterns.size(); ++n) detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves}.run();
   std::vector<instruction> code;
   int begin = 0, end = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i) {

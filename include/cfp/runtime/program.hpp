@@ -4,6 +4,7 @@
 #include <cfp/core/convert.hpp>
 #include <cfp/model/graph.hpp>
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +60,13 @@ struct program {
 
   constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
   constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
+
+  /// The operators of an instruction that computes: itself, or those fused in it.
+  constexpr std::span<const instruction> parts(const instruction& i) const {
+    if (i.fusion < 0) return {&i, 1};
+    const fusion& f = fusions[static_cast<std::size_t>(i.fusion)];
+    return std::span(f.parts).subspan(static_cast<std::size_t>(f.first), static_cast<std::size_t>(f.end - f.first));
+  }
 
   /// How often an instruction runs in a step.
   constexpr int runs(std::size_t instruction) const {

@@ -36,6 +36,26 @@ inline owned_event make_event(unsigned flags) {
   return owned_event(e);
 }
 
+/// Lets a processor work for some cycles, and says how many there were in how many nanoseconds.
+struct clock_kernel {
+  static constexpr int threads = 1;
+  static constexpr long long cycles = 200000;
+  long long* out;
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread&) const {
+#if defined(__CUDA_ARCH__)
+    long long from = 0, to = 0;
+    const auto nanoseconds = [](long long& at) { asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(at)); };
+    const long long begin = clock64();
+    nanoseconds(from);
+    while (clock64() - begin < cycles) {}
+    nanoseconds(to);
+    out[0] = clock64() - begin;
+    out[1] = to - from;
+#endif
+  }
+};
+
 /// Writes the step where kernels read it.
 struct set_state_kernel {
   static constexpr int threads = 1;
@@ -147,12 +167,46 @@ class gpu {
   }
   void replay(const graph& g) { check(cudaGraphLaunch(g.get(), main_.stream()), "launch a graph"); }
 
+  // For a stopwatch.
+  void tick(int n) {
+    const auto at = static_cast<std::size_t>(n);
+    while (ticks_.size() <= at) ticks_.push_back(detail::make_event(cudaEventDefault));
+    check(cudaEventRecord(ticks_[at].get(), main_.stream()), "note a time");
+  }
+  double between(int a, int b) const {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, ticks_[static_cast<std::size_t>(a)].get(), ticks_[static_cast<std::size_t>(b)].get()), "read a clock");
+    return static_cast<double>(ms);
+  }
+  void sweep() {
+    if (!swept_) {
+      int l2 = 0, device = 0;
+      check(cudaGetDevice(&device), "ask for the GPU");
+      check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "ask for the cache");
+      sweep_bytes_ = 4l * l2;
+      swept_ = memory(*this).allocate(sweep_bytes_);
+    }
+    check(cudaMemsetAsync(swept_.get(), 1, static_cast<std::size_t>(sweep_bytes_), main_.stream()), "fill memory");
+  }
+  double clock_MHz() {
+    if (!clock_) clock_ = memory(*this).allocate(2 * sizeof(long long));
+    main_.launch(detail::clock_kernel{reinterpret_cast<long long*>(clock_.get())}, 1);
+    double out = 0;
+    memory(*this).read(clock_.get(), 2 * sizeof(long long), [&](const void* data) {
+      const auto* x = static_cast<const long long*>(data);
+      out = x[1] > 0 ? 1000.0 * static_cast<double>(x[0]) / static_cast<double>(x[1]) : 0;
+    });
+    return out;
+  }
+
  private:
   detail::owned_stream main_stream_, side_stream_;
   queue main_, side_;
   matrix_library library_;
   std::unique_ptr<std::byte, detail::memory_delete> state_;
-  std::vector<detail::owned_event> events_;
+  std::vector<detail::owned_event> events_, ticks_;
+  typename memory::block swept_, clock_;
+  long sweep_bytes_ = 0;
 };
 
 /// The GPU of a rank, its collectives by NCCL: built by all ranks together.
@@ -176,27 +230,14 @@ class rank_gpu : public gpu<T> {
 template <class T>
 class lone_gpu : public gpu<T> {
  public:
-  struct nobody {
-    template <class... Arguments>
-    void all_reduce(Arguments...) const { refuse(); }
-    template <class... Arguments>
-    void all_gather(Arguments...) const { refuse(); }
-    template <class... Arguments>
-    void reduce_scatter(Arguments...) const { refuse(); }
-    template <class... Arguments>
-    void all_to_all(Arguments...) const { refuse(); }
-
-   private:
-    [[noreturn]] static void refuse() { throw std::logic_error("a GPU alone has nobody for a collective"); }
-  };
-
-  explicit lone_gpu(int rank = 0) : rank_(rank) {}
+  /// Stands in for this rank from now on.
+  void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
   nobody among(int, const queue&) const { return {}; }
   void wait() { check(cudaStreamSynchronize(this->main().stream()), "finish what was launched"); }
 
  private:
-  int rank_;
+  int rank_ = 0;
 };
 
 }  // namespace cfp::cuda

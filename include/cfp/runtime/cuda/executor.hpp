@@ -19,18 +19,34 @@
 #include <cfp/runtime/cuda/step_state.hpp>
 #include <cfp/runtime/host/rank_memory.hpp>
 #include <cfp/runtime/schedule.hpp>
+#include <cfp/runtime/target.hpp>
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 
 namespace cfp::inline v0_1::cuda {
 
-/// Fuses the operators of a program, its order set, for GPUs; its memory is planned here.
+/// What programs for GPUs with these kernels are lowered for.
 template <class T, class Queue>
-void fuse_for_gpu(program& p, const graph& g, const fusions<T, Queue>& f) {
-  fuse(p, g, f.patterns());
-  plan_memory(p);
+target target_of(const fusions<T, Queue>& f) {
+  return {sizeof(T), &f.patterns()};
 }
+
+/// What a GPU alone, in the place of a rank, has for a communicator.
+struct nobody {
+  template <class... Arguments>
+  void all_reduce(Arguments...) const { refuse(); }
+  template <class... Arguments>
+  void all_gather(Arguments...) const { refuse(); }
+  template <class... Arguments>
+  void reduce_scatter(Arguments...) const { refuse(); }
+  template <class... Arguments>
+  void all_to_all(Arguments...) const { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() { throw std::logic_error("a GPU alone has nobody for a collective"); }
+};
 
 /// `T` is what numbers are stored as; wide ones as float.
 template <class T, class Device>

@@ -1,0 +1,44 @@
+// What single instructions take on a kind of device: from a table, and where that has none, from a device of that kind that runs them.
+#pragma once
+
+#include <cfp/profile/instruction_kind.hpp>
+#include <cfp/profile/table.hpp>
+#include <cfp/profile/work.hpp>
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace cfp::inline v0_1 {
+
+class known_instructions {
+ public:
+  /// Milliseconds of an instruction that does not communicate.
+  using device = std::function<double(const instruction&, const program&, const graph&)>;
+
+  /// The table must outlive this; what the device is asked goes into it.
+  explicit known_instructions(std::map<std::string, instruction_time>& table, device ask = {}) : table_(table), ask_(std::move(ask)) {}
+
+  int asked = 0;                                     ///< kinds the device ran
+  std::function<void(const std::string& what)> tell{};  ///< called before it does
+
+  /// Milliseconds, or nothing. Collectives are known only if the table has them, which holds on the mesh they were measured on.
+  std::optional<double> operator()(const instruction& i, const program& p, const graph& g) {
+    const instruction_kind what = kind_of(i, p, g);
+    const std::string label = what.label();
+    if (const auto at = table_.find(label); at != table_.end()) return at->second.ms;
+    if (!ask_ || (i.kind == instruction::reshard && i.step.communicates())) return std::nullopt;
+    if (tell) tell(label);
+    const work_done work = work_of(i, p, g);
+    const double ms = ask_(i, p, g);
+    table_[label] = {ms, work.flops, work.traffic};
+    ++asked;
+    return ms;
+  }
+
+ private:
+  std::map<std::string, instruction_time>& table_;
+  device ask_;
+};
+
+}  // namespace cfp

@@ -1,0 +1,132 @@
+// Planning by what instructions take on one GPU, emulated: a device runs what operators a plan of any mesh has, once per kind; and the
+// stopwatch, on a device whose times and clocks are written down.
+#include "../catch.hpp"
+
+#include "emulated_device.hpp"
+
+#include "../runtime/small.hpp"
+
+#include <cfp/plan/machine_search.hpp>
+#include <cfp/profile/instruction_timer.hpp>
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+gpt_config without_dropout(gpt_config c) {
+  c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
+  return c;
+}
+
+// Bytes of all that has a place in the arena, whether at the same time or not.
+long planned(const program& p) {
+  long out = 0;
+  for (const buffer& b : p.buffers)
+    if (b.root == &b - p.buffers.data() && b.offset >= 0) out += b.bytes;
+  return out;
+}
+
+// What is issued takes one unit more each time, as long again while the clock is at half of its rate.
+struct written_down {
+  std::vector<double> MHz;  // after every reading
+  mutable std::size_t readings = 0;
+  double now = 0;
+  std::vector<double> ticks = std::vector<double>(16);
+  int swept = 0, waited = 0;
+
+  double rate() const { return MHz[std::min(readings, MHz.size() - 1)]; }
+  void work() { now += 1000 / rate(); }
+  void tick(int n) { ticks[static_cast<std::size_t>(n)] = now; }
+  double between(int a, int b) const { return ticks[static_cast<std::size_t>(b)] - ticks[static_cast<std::size_t>(a)]; }
+  void sweep() { ++swept; }
+  double clock_MHz() const { return readings++, MHz[std::min(readings - 1, MHz.size() - 1)]; }
+  int record(const std::function<void()>&) const { return 0; }
+  void replay(int) const {}
+  void wait() { ++waited; }
+};
+
+}  // namespace
+
+TEST_CASE("a stopwatch leaves out what ran while the clock had dropped") {
+  written_down d{{1000, 500, 500, 1000, 800, 1000}};
+  cuda::stopwatch<written_down> watch(d);
+  const cuda::timing t = watch.cold([&] { d.work(); }, {1e9, 5, 15});
+  CHECK(t.ms == Approx(1));
+  CHECK(t.repeats == 15);
+  CHECK(t.slow == 15);
+  CHECK(t.least_MHz == 500);
+  CHECK(t.most_MHz == 1000);
+  CHECK(d.swept == 30);
+  // One that does not recover is told, and what there is is taken.
+  d.MHz = {1000, 500};
+  d.readings = 1;
+  const cuda::timing low = watch.cold([&] { d.work(); }, {0, 5, 15});
+  CHECK(low.ms == Approx(2));
+  CHECK(low.most_MHz == 500);
+  // Of several in one go, the time of one.
+  d.MHz = {1000};
+  CHECK(watch.warm([&] { d.work(); }).ms == Approx(1));
+}
+
+TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its table") {
+  gpt_config c = without_dropout(tiny_config());
+  c.layers = 2;
+  const graph g = differentiate(refine(gpt(c)));
+  const cuda::kernels<bf16, emulated::queue> k;
+  const cuda::fusions<bf16, emulated::queue> f(k);
+  emulated::lone_device<bf16> gpu;
+  cuda::instruction_timer<bf16, emulated::lone_device<bf16>> timer(k, f, gpu, {0, 1, 1});
+  std::map<std::string, instruction_time> table;
+  const mesh_shape mesh = mesh_of({2});
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+  const machine m = plain_machine(mesh);
+  known_instructions known(table, [&](const instruction& i, const program& p, const graph& of) { return timer(i, p, of).ms; });
+  int told = 0;
+  known.tell = [&](const std::string&) { ++told; };
+  machine_options options;
+  options.lowered_for = cuda::target_of(f);
+  options.known = &known;
+  options.counted = {1};
+  machine_search search(g, mesh, d, m, options);
+  const priced_plans plans = search.compare();
+  REQUIRE(plans.found() != nullptr);
+  CHECK(known.asked == static_cast<int>(table.size()));
+  CHECK(told == known.asked);
+  for (const auto& [label, t] : table) {
+    INFO(label);
+    CHECK(t.ms > 0);
+    CHECK(label.find("all_reduce") == std::string::npos);
+  }
+  for (const std::vector<evaluated>* some : {&plans.candidates, &plans.usual, &plans.alpa})
+    for (const evaluated& e : *some) {
+      std::set<std::string> fused;
+      double operators = 0;
+      for (std::size_t i = 0; i < e.p.code.code.size(); ++i) {
+        const instruction& x = e.p.code.code[i];
+        if (x.fusion >= 0) fused.insert(std::string(e.p.code.fusions[static_cast<std::size_t>(x.fusion)].label));
+        if (x.nothing || (x.kind == instruction::reshard && x.step.communicates())) continue;
+        REQUIRE(table.count(kind_of(x, e.p.code, g).label()) == 1);
+        operators += e.p.code.runs(i) * table.at(kind_of(x, e.p.code, g).label()).ms;
+      }
+      CHECK(e.when.operators == Approx(operators));
+      if (e.p.name == "data_parallel") CHECK(fused.count("attention") == 1);
+      // Kernels that compute more than one operator store less.
+      const plan apart = realise("apart", g, mesh, d, e.p.choices, sizeof(bf16), e.order);
+      CHECK(planned(e.p.code) < planned(apart.code));
+      CHECK(e.p.code.code.size() < apart.code.code.size());
+      const work_done all = work_of(e.p.code, g), each = work_of(apart.code, g);
+      CHECK(all.flops == Approx(each.flops));
+      CHECK(all.traffic < each.traffic);
+      CHECK(all.sent == each.sent);
+    }
+  // Without the GPU.
+  known_instructions from_table(table);
+  options.known = &from_table;
+  machine_search again(g, mesh, d, m, options);
+  const priced_plans same = again.compare();
+  REQUIRE(same.found() != nullptr);
+  CHECK(same.found()->p.choices == plans.found()->p.choices);
+  CHECK(same.found()->when.ms == Approx(plans.found()->when.ms));
+  CHECK(from_table.asked == 0);
+}
