@@ -2,6 +2,7 @@
 #pragma once
 
 #include "counting_new.hpp"
+#include "gpu.hpp"
 #include "read_config.hpp"
 
 #include <cfp/plan/header.hpp>
@@ -247,10 +248,56 @@ inline bool splits(const decision_graph& d) {
   return std::any_of(d.nodes.begin(), d.nodes.end(), [](const decision& n) { return n.kind == decision::strategy_of_part && n.choices() > 1; });
 }
 
-/// Plans for a machine that is described, on all its meshes or the one given; nothing is run.
+/// What operators take on a machine's devices: as it is described, as the GPU here runs them, or from a table that was made so.
+class operator_times {
+ public:
+  explicit operator_times(const options& o) : on_gpu_(o.backend == "cuda"), path_(o.profile) {
+    if (!given()) return;
+    const std::string option = on_gpu_ ? "--backend cuda" : "--profile " + path_;
+    if (o.type != "bfloat16") throw bad_input(option + ": operators are measured in bfloat16; leave out --type");
+    table_.origin = {"", "operators", "any"};
+    if (on_gpu_) {
+      try {
+        gpu_ = gpu();
+      } catch (const std::runtime_error& e) {
+        throw bad_input(option + ": " + e.what());
+      }
+      table_.origin.machine = gpu_.name;
+    }
+    if (!path_.empty() && (!on_gpu_ || std::filesystem::exists(path_)))
+      if (const std::string why = table_.load(path_); !why.empty()) throw bad_input("--profile " + path_ + ": " + why + "; --backend cuda makes one, on a GPU");
+    known_.emplace(table_.instructions, gpu_.run);
+  }
+  operator_times(const operator_times&) = delete;
+
+  bool given() const { return on_gpu_ || !path_.empty(); }
+  void use_in(machine_options& options, const std::function<void(const std::string&)>& tell) {
+    if (!given()) return;
+    options.lowered_for = cuda::catalogue_target<bf16>();
+    options.known = &*known_;
+    known_->tell = tell;
+  }
+  /// Writes the table if it grew.
+  void keep() const {
+    if (given() && !path_.empty() && known_->asked > 0) table_.save(path_);
+  }
+  /// "operators as measured on ..., collectives simulated"
+  std::string words() const {
+    return given() ? "operators as measured on " + table_.origin.machine + ", collectives and what was not measured as the machine is described" : "all times are simulated";
+  }
+
+ private:
+  bool on_gpu_;
+  std::string path_;
+  gpu_here gpu_;
+  profile_table table_;
+  std::optional<known_instructions> known_;
+};
+
+/// Plans for a machine that is described, on all its meshes or the one given; nothing is trained.
 inline int plan_for_machine(const options& o, const example_info& info) {
-  for (const auto& [option, given] : {std::pair("--plan", !o.use_plan.empty()), {"--against", !o.against.empty()}, {"--profile", !o.profile.empty()}, {"--load-state", !o.load_state.empty()},
-                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}, {"--backend", o.backend != "threads"}})
+  for (const auto& [option, given] : {std::pair("--plan", !o.use_plan.empty()), {"--against", !o.against.empty()}, {"--load-state", !o.load_state.empty()},
+                                      {"--save-state", !o.save_state.empty()}, {"--explain", o.explain}, {"--analyse", o.analyse}, {"--backend", o.backend == "mpi"}})
     if (given) throw bad_input(std::string("--machine simulates and runs nothing: leave out ") + option);
   const machine m = load_machine(carried_file("machines", "--machine", o.machine));
   const config_file config(o.model);
@@ -265,25 +312,29 @@ inline int plan_for_machine(const options& o, const example_info& info) {
   machine_options options;
   options.memory = o.memory;
   options.lowered_for = o.type == "float32" ? sizeof(float) : sizeof(bf16);
+  operator_times measured(o);
   const std::vector<mesh_shape> meshes = o.mesh_given ? std::vector<mesh_shape>{read_mesh(o.mesh, std::numeric_limits<int>::max())} : meshes_of(m);
   progress_line line;
   std::size_t begun = 0;
+  const auto share = [&] { return static_cast<double>(begun > 0 ? begun - 1 : 0) / static_cast<double>(meshes.size()); };
+  measured.use_in(options, [&](const std::string& what) { line.show("measuring " + what.substr(0, 80), share()); });
   std::vector<mesh_plans> all;
   try {
-    all = search_meshes(g, m, options, meshes, [&](const mesh_shape& mesh) { line.show("planning for mesh " + sizes_text(mesh), static_cast<double>(begun++) / static_cast<double>(meshes.size())); });
+    all = search_meshes(g, m, options, meshes, [&](const mesh_shape& mesh) { ++begun, line.show("planning for mesh " + sizes_text(mesh), share()); });
   } catch (const std::invalid_argument& e) {
     throw bad_input(std::string(e.what()) + "; take another --mesh, or none");
   }
   line.clear();
+  measured.keep();
   const double gib = 1 << 30;
-  std::printf("%s: %s, %s, on %s with %.1f GiB a device; all times are simulated\n\n%-8s %12s %10s   %-36s %s\n", o.model.c_str(), net.sizes.c_str(), o.type.c_str(), m.name.c_str(),
-              static_cast<double>(options.memory > 0 ? options.memory : m.device.memory) / gib, "mesh", "found", "peak GiB", "best plan people use", "Alpa's");
+  std::printf("%s: %s, %s, on %s with %.1f GiB a device; %s\n\n%-8s %12s %10s   %-36s %s\n", o.model.c_str(), net.sizes.c_str(), o.type.c_str(), m.name.c_str(),
+              static_cast<double>(options.memory > 0 ? options.memory : m.device.memory) / gib, measured.words().c_str(), "mesh", "found", "peak GiB", "best plan people use", "Alpa's");
   const auto text = [](const evaluated* e) {
     char out[80] = "none fits";
     if (e != nullptr) std::snprintf(out, sizeof out, "%.1f ms  %s", e->when.ms, e->p.name.c_str());
     return std::string(out);
   };
-  nlohmann::ordered_json summary{{"model", o.model}, {"machine", m.name}, {"type", o.type}, {"batch", batch}, {"sequence", o.sequence}, {"meshes", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json summary{{"model", o.model}, {"machine", m.name}, {"type", o.type}, {"batch", batch}, {"sequence", o.sequence}, {"times", measured.words()}, {"meshes", nlohmann::ordered_json::array()}};
   for (const mesh_plans& on : all) {
     const evaluated* e = on.plans.found();
     summary["meshes"].push_back({{"mesh", sizes_text(on.mesh)}, {"plans", nlohmann::ordered_json::array()}});
@@ -677,6 +728,7 @@ inline int report() {
 template <class T>
 int run_ranks_of(const options& o, const example_info& info, [[maybe_unused]] const std::string& arguments) {
   if (o.backend == "threads") return run<T>(o, info, &ranks_in<T, rank_pool>);
+  if (o.backend == "cuda") throw bad_input("--backend cuda measures what the devices of a machine compute, on one of them: say which machine with --machine");
 #if defined(CFP_EXAMPLE_MPI)
   const process_job job;
   MPI_Comm_rank(MPI_COMM_WORLD, &process);
@@ -709,8 +761,8 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--micro-batches", o.micro_batches, "pieces a step's batch comes in; their gradients are added up")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
-  app.add_option("--backend", o.backend, "what ranks are: threads of this program, or processes that mpirun starts, one per device of the mesh")
-      ->check(CLI::IsMember({"threads", "mpi"}))->capture_default_str();
+  app.add_option("--backend", o.backend, "what ranks are: threads of this program, or processes that mpirun starts, one per device of the mesh. With --machine cuda: the GPU here tells what operators take")
+      ->check(CLI::IsMember({"threads", "mpi", "cuda"}))->capture_default_str();
   app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
   app.add_option("--machine", o.machine, "plan for a machine of examples/machines by name, or for a file of that format: simulate, run nothing. Unless said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every mesh of one or two axes");
   app.add_option("--type", o.type, "what numbers are stored as; weights, sums and optimizer state are float32 either way")
@@ -725,7 +777,7 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--memory", o.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
   app.add_option("--profile-mode", o.profile_mode, "measure everything, or only what plans that may be the best use")
       ->check(CLI::IsMember({"full", "lazy"}))->capture_default_str();
-  app.add_option("--profile", o.profile, "table of measured times to read and extend");
+  app.add_option("--profile", o.profile, "table of measured times to read and extend; with --machine one that --backend cuda made");
   app.add_option("--save-plan", o.save_plan, "write the found plan");
   app.add_option("--save-header", o.save_header, "write the found plan as a C++ header that the compiler checks");
   app.add_flag("--explain", o.explain, "say what else each decision could do, and where other plans lose");

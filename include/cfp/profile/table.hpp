@@ -24,7 +24,7 @@ struct instruction_time {
   double ms = 0, flops = 0, traffic = 0;
 };
 
-/// What a table was measured on; a table of anything else is not used.
+/// What a table was measured on; a table of anything else is not used. What is empty takes any, and then is what the table says.
 struct profile_origin {
   std::string machine;  ///< processor and number of hardware threads
   std::string model;    ///< name and sizes
@@ -58,7 +58,7 @@ class profile_table {
       const nlohmann::json j = nlohmann::json::parse(file);
       const auto differs = [&](const char* what, const std::string& mine) -> std::string {
         const std::string theirs = j.at(what);
-        return theirs == mine ? std::string() : std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine).append("'");
+        return mine.empty() || theirs == mine ? std::string() : std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine).append("'");
       };
       for (const auto& [what, mine] : {std::pair<const char*, const std::string&>{"machine", origin.machine},
                                        {"model", origin.model}, {"mesh", origin.mesh}})
@@ -72,6 +72,7 @@ class profile_table {
       std::map<std::string, instruction_time> single;
       if (j.contains("instructions"))
         for (const auto& [key, e] : j["instructions"].items()) single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
+      origin = {j.at("machine"), j.at("model"), j.at("mesh")};
       entries = std::move(read);
       instructions = std::move(single);
     } catch (const nlohmann::json::exception& e) {
