@@ -2,6 +2,7 @@
 // against what the GPU can do at most, measured in the same run.
 #include "device.hpp"
 
+#include "gpu.hpp"
 #include "read_config.hpp"
 
 #include <cfp/model/differentiate.hpp>
@@ -9,6 +10,7 @@
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/plan.hpp>
 #include <cfp/plan/usual_plans.hpp>
+#include <cfp/runtime/cuda/describe_gpu.hpp>
 
 #include "driver.hpp"
 
@@ -64,6 +66,15 @@ program program_of(const graph& g, int tensor, long real_bytes) {
       if (p.name == "tensor") choices = follow(p, d, mesh);
   for (int& c : choices) c = std::max(c, 0);
   return realise("device", g, mesh, d, choices, real_bytes).code;
+}
+
+// What operators of a rank's program take, one kind measured once: what plans are priced by.
+double operators_ms(program p, const graph& g, known_instructions& known) {
+  cuda::catalogue_target<bf16>().complete(p, g);
+  double out = 0;
+  for (std::size_t i = 0; i < p.code.size(); ++i)
+    if (!p.code[i].nothing && !(p.code[i].kind == instruction::reshard && p.code[i].step.communicates())) out += p.runs(i) * *known(p.code[i], p, g);
+  return out;
 }
 
 std::function<std::vector<std::int32_t>(const std::string&, long)> random_tokens(const graph& g) {
@@ -152,16 +163,16 @@ int main(int argc, char** argv) {
   app.add_flag("--check", only_check, "measure nothing");
   app.add_flag("--gpu", only_ask, "say what there is, and nothing else: exit code 3 without a GPU");
   CLI11_PARSE(app, argc, argv);
-  device_bench::description gpu;
+  cuda::gpu_description gpu;
   try {
-    gpu = device_bench::describe_gpu();
+    gpu = cuda::describe_gpu();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 3;
   }
-  std::printf("%s, %.0f GiB\n", gpu.gpu.c_str(), gpu.memory_GiB);
+  std::printf("%s, %.0f GiB\n", gpu.name.c_str(), gpu.memory_GiB);
   if (only_ask) return 0;
-  json out{{"gpu", gpu.gpu}, {"date", ""}, {"driver", gpu.driver}, {"versions", {{"cuda", gpu.cuda}, {"cublasLt", gpu.cublas}, {"nccl", gpu.nccl}}}, {"ceilings", nullptr}, {"checks", json::array()}, {"kernels", json::array()},
+  json out{{"gpu", gpu.name}, {"date", ""}, {"driver", gpu.driver}, {"versions", {{"cuda", gpu.cuda}, {"cublasLt", gpu.cublas}, {"nccl", gpu.nccl}}}, {"ceilings", nullptr}, {"checks", json::array()}, {"kernels", json::array()},
            {"matmul", json::array()}, {"attention", json::array()}, {"gpt2_124m", nullptr}, {"segments", json::array()}, {"prediction", nullptr}};
   char date[20];
   const std::time_t now = std::time(nullptr);
@@ -176,26 +187,27 @@ int main(int argc, char** argv) {
 
   const long batch = 16, sequence = 1024;
   std::printf("\nGPT-2 124M, %ld x %ld, bfloat16\n", batch, sequence);
-  double predicted = 0, layer[2] = {};
   {
-    const sized_model one = model_of("gpt2", 1, batch, sequence), two = model_of("gpt2", 2, batch, sequence);
+    const sized_model one = model_of("gpt2", 1, batch, sequence);
     put(out, device_bench::time_instructions(program_of(one.g, 1, 2), one.g), most);
-    int i = 0;
-    for (const sized_model* m : {&one, &two}) layer[i++] = device_bench::time_steps(program_of(m->g, 1, 2), m->g, 20, random_tokens(m->g)).step.ms;
-    predicted = layer[0] + 11 * (layer[1] - layer[0]);
   }
+  profile_table table;
+  table.origin = {gpu.name, "operators", "any"};
+  known_instructions known(table.instructions, example::gpu().run);
   const sized_model whole = model_of("gpt2", 12, batch, sequence);
   const device_bench::step_figure step = device_bench::time_steps(program_of(whole.g, 1, 2), whole.g, 30, random_tokens(whole.g));
+  const double predicted = operators_ms(program_of(whole.g, 1, 2), whole.g, known);
   const double tokens = 1000 * static_cast<double>(whole.tokens) / step.step.ms;
   const double flops = 6 * whole.parameters + 6.0 * 12 * 768 * static_cast<double>(sequence);  // a token; of attention the half that is seen
-  out["gpt2_124m"] = {{"ms", step.step.ms}, {"tokens_per_second", tokens}, {"fraction", tokens * flops / 1e12 / most.bf16_TFLOPs}, {"torch_eager", nullptr}, {"torch_compile", nullptr}};
+  out["gpt2_124m"] = {{"ms", step.step.ms}, {"tokens_per_second", tokens}, {"fraction", tokens * flops / 1e12 / most.bf16_TFLOPs}, {"least_MHz", step.least_MHz}, {"most_MHz", step.most_MHz}, {"torch_eager", nullptr}, {"torch_compile", nullptr}};
   if (std::ifstream file(torch); file) {
     const json theirs = json::parse(file);
     for (const char* key : {"torch_eager", "torch_compile"}) out["gpt2_124m"][key] = theirs.at(key);
     out["versions"]["torch"] = theirs.at("torch");
   }
-  out["prediction"] = {{"predicted_ms", predicted}, {"measured_ms", step.step.ms}};
-  std::printf("\nstep %.2f ms, %.0f tokens/s, %.1f%% of the matrix rate; %.2f ms predicted from its segments\n", step.step.ms, tokens, 100 * tokens * flops / 1e12 / most.bf16_TFLOPs, predicted);
+  out["prediction"] = {{"predicted_ms", predicted}, {"measured_ms", step.step.ms}, {"kinds", known.asked}};
+  std::printf("\nstep %.2f ms, %.0f tokens/s, %.1f%% of the matrix rate; %.2f ms predicted from %d kinds of operators; clock %.0f to %.0f MHz\n", step.step.ms, tokens, 100 * tokens * flops / 1e12 / most.bf16_TFLOPs, predicted, known.asked,
+              step.least_MHz, step.most_MHz);
 
   std::printf("\nsegments of a rank, one layer forward, backward and update, collectives left out, bfloat16\n");
   for (const auto& [name, rows] : {std::pair("alpa-gpt-2.6b", 8l), std::pair("llama-3-8b", 2l)})
@@ -203,19 +215,21 @@ int main(int argc, char** argv) {
       double ms[2] = {};
       for (const long layers : {1l, 2l}) {
         const sized_model m = model_of(name, layers, rows, sequence);
-        for (const auto& f : device_bench::time_instructions(program_of(m.g, tensor, 2), m.g)) ms[layers - 1] += f.warm.ms;
+        ms[layers - 1] = operators_ms(program_of(m.g, tensor, 2), m.g, known);
       }
       out["segments"].push_back({{"model", name}, {"tensor", tensor}, {"batch", rows}, {"sequence", sequence}, {"ms", ms[1] - ms[0]}});
       std::printf("  %-16s tensor %d  %8.3f ms\n", name, tensor, ms[1] - ms[0]);
     }
 
   if (to.empty()) {
-    std::string stem = gpu.gpu;
+    std::string stem = gpu.name;
     std::replace(stem.begin(), stem.end(), ' ', '-');
     to = std::string(CFP_SOURCE_DIR) + "/bench/results/" + stem + ".json";
     std::filesystem::create_directories(std::filesystem::path(to).parent_path());
   }
   profile_table::write_file(to, out.dump(1));
-  std::printf("\nwritten to %s\n", to.c_str());
+  const std::string operators = to.substr(0, to.rfind('.')) + ".operators.json";
+  table.save(operators);
+  std::printf("\nwritten to %s; %d kinds of operators, for --machine ... --profile, to %s\n", to.c_str(), known.asked, operators.c_str());
   return 0;
 }

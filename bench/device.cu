@@ -1,6 +1,8 @@
 #include "device.hpp"
 
-#include <cfp/runtime/cuda/device.cuh>
+#include "gpu_kernels.hpp"
+
+#include <cfp/runtime/cuda/stopwatch.hpp>
 #include <cfp/runtime/lower.hpp>
 
 #include <algorithm>
@@ -16,15 +18,8 @@ using cfp::cuda::check;
 
 template <class T>
 using gpu = cfp::cuda::lone_gpu<T>;
-
-double middle(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x.empty() ? 0 : x[x.size() / 2];
-}
-timing summary(std::vector<double> ms) {
-  std::sort(ms.begin(), ms.end());
-  return ms.empty() ? timing{} : timing{middle(ms), (ms[ms.size() * 3 / 4] - ms[ms.size() / 4]) / 2};
-}
+using stopwatch = cfp::cuda::stopwatch<gpu<bf16>>;
+constexpr cfp::cuda::timing_options long_enough{1};
 
 // Fills numbers of 16 bits at random: values that no product overflows, of all mantissas (a GPU is faster on zeros).
 struct fill_random {
@@ -40,75 +35,6 @@ struct fill_random {
       to[i] = static_cast<std::uint16_t>(0x3f00u | (x >> 40 & 0x80ffu));  // about +-0.5 to 1
     }
   }
-};
-
-/// Times what is issued to a queue.
-class stopwatch {
- public:
-  explicit stopwatch(gpu<bf16>& g) : gpu_(g), memory_(g) {
-    int l2 = 0, device = 0;
-    check(cudaGetDevice(&device), "ask for the GPU");
-    check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "ask for the cache");
-    sweep_bytes_ = 4l * l2;
-    sweep_ = memory_.allocate(sweep_bytes_);
-  }
-
-  /// Each repeat by itself, after the cache was written over; at most so many seconds in all.
-  template <class Issue>
-  timing cold(const Issue& issue, double seconds = 0.3, std::size_t most = 50) {
-    std::vector<double> ms;
-    issue();
-    const auto begin = std::chrono::steady_clock::now();
-    while (ms.size() < most && (ms.size() < 5 || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds)) {
-      std::vector<std::pair<cfp::cuda::detail::owned_event, cfp::cuda::detail::owned_event>> events;
-      for (int i = 0; i < 5; ++i) {
-        check(cudaMemsetAsync(sweep_.get(), i, static_cast<std::size_t>(sweep_bytes_), stream()), "fill memory");
-        auto& [from, to] = events.emplace_back(cfp::cuda::detail::make_event(cudaEventDefault), cfp::cuda::detail::make_event(cudaEventDefault));
-        check(cudaEventRecord(from.get(), stream()), "record an event");
-        issue();
-        check(cudaEventRecord(to.get(), stream()), "record an event");
-      }
-      gpu_.wait();
-      for (const auto& [from, to] : events) ms.push_back(between(from.get(), to.get()));
-    }
-    return summary(ms);
-  }
-
-  /// Many in a graph, as in a step.
-  template <class Issue>
-  timing warm(const Issue& issue, double seconds = 0.3, std::size_t most = 30) {
-    issue();
-    gpu_.wait();
-    const int repeats = 10;
-    const auto graph = gpu_.record([&] {
-      for (int i = 0; i < repeats; ++i) issue();
-    });
-    const auto from = cfp::cuda::detail::make_event(cudaEventDefault), to = cfp::cuda::detail::make_event(cudaEventDefault);
-    std::vector<double> ms;
-    gpu_.replay(graph);
-    const auto begin = std::chrono::steady_clock::now();
-    while (ms.size() < most && (ms.size() < 5 || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds)) {
-      check(cudaEventRecord(from.get(), stream()), "record an event");
-      gpu_.replay(graph);
-      check(cudaEventRecord(to.get(), stream()), "record an event");
-      gpu_.wait();
-      ms.push_back(between(from.get(), to.get()) / repeats);
-    }
-    return summary(ms);
-  }
-
- private:
-  cudaStream_t stream() const { return gpu_.main().stream(); }
-  static double between(cudaEvent_t from, cudaEvent_t to) {
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, from, to), "read a clock");
-    return static_cast<double>(ms);
-  }
-
-  gpu<bf16>& gpu_;
-  gpu<bf16>::memory memory_;
-  gpu<bf16>::memory::block sweep_;
-  long sweep_bytes_ = 0;
 };
 
 // A product of two matrices as an operation, for the library.
@@ -168,21 +94,6 @@ void feed(prepared<T>& x, const Data& data, long step) {
 
 }  // namespace
 
-description describe_gpu() {
-  int count = 0, device = 0, driver = 0, runtime = 0, nccl = 0;
-  const cudaError_t e = cudaGetDeviceCount(&count);
-  if (e != cudaSuccess || count == 0)
-    throw std::runtime_error("no GPU here: " + cfp::detail::cuda_says("cudaGetDeviceCount", e != cudaSuccess ? e : cudaErrorNoDevice) + "; run this where nvidia-smi lists one");
-  check(cudaGetDevice(&device), "ask for the GPU");
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "ask for the GPU");
-  check(cudaDriverGetVersion(&driver), "ask for the driver");
-  check(cudaRuntimeGetVersion(&runtime), "ask for the runtime");
-  ncclGetVersion(&nccl);
-  const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
-  return {properties.name, version(driver), version(runtime), std::to_string(cublasLtGetVersion()), std::to_string(nccl), static_cast<double>(properties.totalGlobalMem) / (1 << 30)};
-}
-
 ceilings measure_ceilings() {
   gpu<bf16> g;
   stopwatch watch(g);
@@ -192,7 +103,7 @@ ceilings measure_ceilings() {
   {
     const auto from = memory.allocate(bytes), to = memory.allocate(bytes);
     g.main().launch(fill_random{reinterpret_cast<std::uint16_t*>(from.get()), bytes / 2}, 4096);
-    const timing t = watch.warm([&] { g.mover(g.main()).copy(to.get(), from.get(), bytes); }, 1);
+    const timing t = watch.warm([&] { g.mover(g.main()).copy(to.get(), from.get(), bytes); }, long_enough);
     out.copy_GBps = 2.0 * static_cast<double>(bytes) / t.ms / 1e6;
   }
   const long n = 8192;
@@ -203,7 +114,7 @@ ceilings measure_ceilings() {
   p.c.operand[1].data = b.get();
   p.c.result[0].data = c.get();
   const auto product = g.prepare(p.c, {});
-  const timing t = watch.warm([&] { product.run(g.main()); }, 1);
+  const timing t = watch.warm([&] { product.run(g.main()); }, long_enough);
   out.bf16_TFLOPs = 2.0 * std::pow(static_cast<double>(n), 3) / t.ms / 1e9;
   return out;
 }
@@ -257,7 +168,7 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
       alone.result[0].data = x.run.memory()[c.out[c.out.size() - 1]];
       const auto made = x.device.prepare(alone, {});
       for (int which = 0; made.run_suggestion(x.device.main(), which); ++which) {
-        const double ms = watch.warm([&] { made.run_suggestion(x.device.main(), which); }, 0.1).ms;
+        const double ms = watch.warm([&] { made.run_suggestion(x.device.main(), which); }, {0.1}).ms;
         if (which == 0 || ms < f.best_ms) f.best_ms = ms;
       }
     }
@@ -276,9 +187,13 @@ step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, co
     x.run.run(s, [&](int) { feed(x, data, s); });
     const double now = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     out.loss.push_back(x.run.loss());
-    if (s > 3) ms.push_back(now);
+    if (s <= 3) continue;
+    ms.push_back(now);
+    const double MHz = x.device.clock_MHz();
+    out.most_MHz = std::max(out.most_MHz, MHz);
+    out.least_MHz = s == 4 ? MHz : std::min(out.least_MHz, MHz);
   }
-  out.step = summary(ms);
+  out.step = cfp::cuda::summarise_ms(ms);
   return out;
 }
 

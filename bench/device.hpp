@@ -1,6 +1,7 @@
 // What bench_device asks of a GPU: device.cu answers, so that device.cpp need not be compiled for one.
 #pragma once
 
+#include <cfp/runtime/cuda/stopwatch.hpp>
 #include <cfp/runtime/program.hpp>
 
 #include <cstdint>
@@ -10,17 +11,7 @@
 
 namespace device_bench {
 
-/// What is there. Throws std::runtime_error if nothing is.
-struct description {
-  std::string gpu, driver, cuda, cublas, nccl;
-  double memory_GiB = 0;
-};
-description describe_gpu();
-
-/// Milliseconds: the median of the repeats, half the distance of their quartiles.
-struct timing {
-  double ms = 0, spread = 0;
-};
+using cfp::cuda::timing;
 
 /// Bytes read and written per second by a copy of many times the L2 cache, in GB; and TFLOP/s of an 8192 x 8192 x 8192 product of random
 /// bfloat16 by the best of cuBLASLt's suggestions.
@@ -42,13 +33,12 @@ struct instruction_figure {
 /// Programs for numbers of 16 bits (bfloat16), their order set, of a rank of any mesh; collectives are left out.
 std::vector<instruction_figure> time_instructions(const cfp::program& p, const cfp::graph& g);
 
-/// Whole steps of a program, recorded and replayed; `gaps`: the share of a step in which the GPU does nothing, from the sum of its
-/// instructions timed alone.
+/// Whole steps of a program, recorded and replayed.
 struct step_figure {
   timing step;
   std::vector<double> loss;
   std::size_t instructions = 0;
-  double clock_MHz_least = 0, clock_MHz_most = 0;  ///< of the multiprocessors, seen between steps; 0: not known
+  double least_MHz = 0, most_MHz = 0;  ///< of the multiprocessors, seen between steps
 };
 step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const std::function<std::vector<std::int32_t>(const std::string& input, long step)>& data);
 

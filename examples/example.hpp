@@ -281,9 +281,10 @@ class operator_times {
   void keep() const {
     if (given() && !path_.empty() && known_->asked > 0) table_.save(path_);
   }
-  /// "operators as measured on ..., collectives simulated"
   std::string words() const {
-    return given() ? "operators as measured on " + table_.origin.machine + ", collectives and what was not measured as the machine is described" : "all times are simulated";
+    if (!given()) return "all times are simulated";
+    const std::string rest = known_->unknown.empty() ? ", collectives" : ", collectives and " + std::to_string(known_->unknown.size()) + " kinds of operators that are not in its table";
+    return "operators as measured on " + table_.origin.machine + rest + " as the machine is described";
   }
 
  private:

@@ -51,6 +51,11 @@ echo '{"name": "a machine"}' > "$dir/machine.json"; expect "$dir/machine.json: t
 expect "a mesh of 16 devices does not fit on '8x A100 80GB NVLink', which has 8" --model "$tiny" --seq 16 --machine a100-8 --mesh data=16
 expect "runs nothing: leave out --explain" --model "$tiny" --seq 16 --machine a100-8 --explain
 expect "no plan fits" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
+expect "say which machine with --machine" --model "$tiny" --seq 16 --backend cuda
+expect "--profile $dir/none: it cannot be read; --backend cuda makes one, on a GPU" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none"
+expect "operators are measured in bfloat16" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none" --type float32
+echo '{"machine": "here", "model": "gpt", "mesh": "data=2"}' > "$dir/table"
+expect "--profile $dir/table: its model is 'gpt', this is 'operators'" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/table"
 # Uneven splits are left out by name; the rest is planned.
 "$gpt" --model "$tiny" --batch 5 --seq 16 --steps 2 --compare 0 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||

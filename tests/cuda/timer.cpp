@@ -129,4 +129,9 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   CHECK(same.found()->p.choices == plans.found()->p.choices);
   CHECK(same.found()->when.ms == Approx(plans.found()->when.ms));
   CHECK(from_table.asked == 0);
+  CHECK(from_table.unknown.empty());
+  table.erase(table.begin());
+  machine_search lacking(g, mesh, d, m, options);
+  lacking.compare();
+  CHECK(from_table.unknown.size() == 1);
 }

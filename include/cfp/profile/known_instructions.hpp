@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace cfp::inline v0_1 {
@@ -19,7 +20,8 @@ class known_instructions {
   /// The table must outlive this; what the device is asked goes into it.
   explicit known_instructions(std::map<std::string, instruction_time>& table, device ask = {}) : table_(table), ask_(std::move(ask)) {}
 
-  int asked = 0;                                     ///< kinds the device ran
+  int asked = 0;                   ///< kinds the device ran
+  std::set<std::string> unknown;   ///< kinds of operators nothing was known of
   std::function<void(const std::string& what)> tell{};  ///< called before it does
 
   /// Milliseconds, or nothing. Collectives are known only if the table has them, which holds on the mesh they were measured on.
@@ -27,7 +29,8 @@ class known_instructions {
     const instruction_kind what = kind_of(i, p, g);
     const std::string label = what.label();
     if (const auto at = table_.find(label); at != table_.end()) return at->second.ms;
-    if (!ask_ || (i.kind == instruction::reshard && i.step.communicates())) return std::nullopt;
+    if (i.kind == instruction::reshard && i.step.communicates()) return std::nullopt;
+    if (!ask_) return unknown.insert(label), std::nullopt;
     if (tell) tell(label);
     const work_done work = work_of(i, p, g);
     const double ms = ask_(i, p, g);
