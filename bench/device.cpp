@@ -73,7 +73,7 @@ double operators_ms(program p, const graph& g, known_instructions& known) {
   cuda::catalogue_target<bf16>().complete(p, g);
   double out = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i)
-    if (!p.code[i].nothing && !(p.code[i].kind == instruction::reshard && p.code[i].step.communicates())) out += p.runs(i) * *known(p.code[i], p, g);
+    if (!p.code[i].nothing && !(p.code[i].kind == instruction::reshard && p.code[i].step.communicates())) out += p.runs(i) * known(p.code[i], p, g).value();
   return out;
 }
 

@@ -21,5 +21,11 @@ struct parts {
 
 example::gpu_here example::gpu() {
   const cfp::cuda::gpu_description what = cfp::cuda::describe_gpu();
-  return {what.name, [all = std::make_shared<parts>()](const cfp::instruction& i, const cfp::program& p, const cfp::graph& g) { return all->timer(i, p, g).ms; }};
+  return {what.name, [all = std::make_shared<parts>()](const cfp::instruction& i, const cfp::program& p, const cfp::graph& g) -> std::optional<double> {
+            try {
+              return all->timer(i, p, g).ms;
+            } catch (const cfp::cuda::out_of_memory&) {
+              return std::nullopt;
+            }
+          }};
 }

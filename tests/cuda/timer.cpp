@@ -130,8 +130,14 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   CHECK(same.found()->when.ms == Approx(plans.found()->when.ms));
   CHECK(from_table.asked == 0);
   CHECK(from_table.unknown.empty());
+  // What the table lacks and the device cannot run is priced as the machine is described; it is asked once.
   table.erase(table.begin());
+  int refused = 0;
+  known_instructions too_large(table, [&](const instruction&, const program&, const graph&) { return ++refused, std::nullopt; });
+  options.known = &too_large;
   machine_search lacking(g, mesh, d, m, options);
-  lacking.compare();
-  CHECK(from_table.unknown.size() == 1);
+  CHECK(lacking.compare().found() != nullptr);
+  CHECK(too_large.unknown.size() == 1);
+  CHECK(refused == 1);
+  CHECK(lacking.times().described > again.times().described);
 }

@@ -14,8 +14,8 @@ namespace cfp::inline v0_1 {
 
 class known_instructions {
  public:
-  /// Milliseconds of an instruction that does not communicate.
-  using device = std::function<double(const instruction&, const program&, const graph&)>;
+  /// Milliseconds of an instruction that does not communicate; nothing if it cannot run there.
+  using device = std::function<std::optional<double>(const instruction&, const program&, const graph&)>;
 
   /// The table must outlive this; what the device is asked goes into it.
   explicit known_instructions(std::map<std::string, instruction_time>& table, device ask = {}) : table_(table), ask_(std::move(ask)) {}
@@ -30,13 +30,17 @@ class known_instructions {
     const std::string label = what.label();
     if (const auto at = table_.find(label); at != table_.end()) return at->second.ms;
     if (i.kind == instruction::reshard && i.step.communicates()) return std::nullopt;
-    if (!ask_) return unknown.insert(label), std::nullopt;
-    if (tell) tell(label);
-    const work_done work = work_of(i, p, g);
-    const double ms = ask_(i, p, g);
-    table_[label] = {ms, work.flops, work.traffic};
-    ++asked;
-    return ms;
+    if (ask_ && unknown.count(label) == 0) {
+      if (tell) tell(label);
+      if (const std::optional<double> ms = ask_(i, p, g)) {
+        const work_done work = work_of(i, p, g);
+        table_[label] = {*ms, work.flops, work.traffic};
+        ++asked;
+        return ms;
+      }
+    }
+    unknown.insert(label);
+    return std::nullopt;
   }
 
  private:

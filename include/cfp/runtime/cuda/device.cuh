@@ -7,6 +7,8 @@
 #include <cfp/runtime/cuda/queue.cuh>
 
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -78,6 +80,11 @@ struct gpu_mover {
 };
 }  // namespace detail
 
+/// A GPU has less memory free than is asked for.
+struct out_of_memory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with.
 template <class T>
 class gpu {
@@ -92,7 +99,12 @@ class gpu {
     explicit memory(const gpu& g) : stream(g.main().stream()) {}
     block allocate(long bytes) const {
       void* p = nullptr;
-      check(cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1)), "take memory of the GPU");
+      const cudaError_t e = cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1));
+      if (e == cudaErrorMemoryAllocation) {
+        cudaGetLastError();  // it is no error of what comes next
+        throw out_of_memory("the GPU has no " + std::to_string(bytes) + " bytes free; take smaller pieces, or end what else runs on it");
+      }
+      check(e, "take memory of the GPU");
       return block(static_cast<std::byte*>(p));
     }
     template <class Fill>
