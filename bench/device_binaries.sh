@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build/device}
 . bench/build.sh
-build_bench device
+build_bench device device_kernels
 mkdir -p "$folder"
-cp build/bench/bench_device "$folder/"
-ldd build/bench/bench_device | awk '/openblas|gfortran|quadmath/ {print $3}' | while read -r library; do cp -L "$library" "$folder/"; done
-strip "$folder/bench_device"
+cp build/bench/bench_device build/tests/device/device_kernels "$folder/"
+ldd build/bench/bench_device build/tests/device/device_kernels | awk '/openblas|gfortran|quadmath/ {print $3}' | sort -u | while read -r library; do cp -L "$library" "$folder/"; done
+strip "$folder/bench_device" "$folder/device_kernels"
 du -sh "$folder" | awk '{print $2 ": " $1}'

@@ -1,38 +1,25 @@
-// Fused attention, emulated, against the operators it stands for, composed in double precision; and their derivative.
+// Fused attention against the operators it stands for, composed in double precision; and their derivative.
 #include "../catch.hpp"
 
-#include "emulated_block.hpp"
+#include "tested_device.hpp"
 
 #include <cfp/op/softmax.hpp>
 #include <cfp/runtime/cuda/attention.hpp>
 
+#include <array>
+#include <cmath>
+#include <random>
+
+namespace attention_cases {
+
 using namespace cfp;
+namespace cuda = cfp::cuda;  // CUDA has one of its own
 using cuda::attention_call;
 using cuda::attention_tensor;
 
 namespace {
 
 constexpr std::size_t at(long i) { return static_cast<std::size_t>(i); }
-
-// IEEE half precision, rounded to nearest, ties to even; only finite numbers occur.
-struct half_number {
-  std::uint16_t bits = 0;
-  half_number() = default;
-  explicit half_number(float x) {
-    const auto u = std::bit_cast<std::uint32_t>(x), sign = u >> 16 & 0x8000u;
-    const float size = std::fabs(x);
-    if (!(size < 65520.0f)) bits = static_cast<std::uint16_t>(sign | (size > 0 ? 0x7c00u : 0x7e00u));
-    else if (size < 0x1p-14f) bits = static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::nearbyint(size * 0x1p24f)));
-    else bits = static_cast<std::uint16_t>(sign | (((u & 0x7fffffffu) + 0xfffu + (u >> 13 & 1u) - (112u << 23)) >> 13));
-  }
-  operator float() const {
-    const unsigned exponent = bits >> 10 & 31u, fraction = bits & 0x3ffu;
-    const float size = exponent == 0    ? static_cast<float>(fraction) * 0x1p-24f
-                       : exponent == 31 ? (fraction > 0 ? NAN : INFINITY)
-                                        : std::bit_cast<float>((exponent + 112u) << 23 | fraction << 13);
-    return bits & 0x8000u ? -size : size;
-  }
-};
 
 template <class T>
 constexpr double rounding = std::is_same_v<T, bf16> ? 0x1p-8 : 0x1p-11;  // largest relative error of a number stored as T
@@ -178,9 +165,10 @@ struct tensors {
       k = held[0].at_place(hq * d, longest * row, d, 0, row);
       v = held[0].at_place((hq + s.heads) * d, longest * row, d, 0, row);
     } else {
-      for (const bool queries : {true, false, false}) {
+      while (held.size() < 3) {
+        const bool queries = held.empty();
         const long heads = queries ? hq : s.heads, rows = queries ? s.queries : s.keys, group = queries ? s.group : 1;
-        attention_tensor& x = held.empty() ? q : held.size() == 1 ? k : v;
+        attention_tensor& x = queries ? q : held.size() == 1 ? k : v;
         held.emplace_back(s.batch * heads * rows * d);
         x = l == layout::heads ? held.back().at_place(0, heads * rows * d, group * rows * d, rows * d, d)
                                : held.back().at_place(0, heads * rows * d, group * d, d, heads * d);
@@ -190,6 +178,17 @@ struct tensors {
     held.emplace_back(s.batch * s.queries * hq * d);  // merged heads
     out = held.back().at_place(0, s.queries * hq * d, s.group * d, d, hq * d);
   }
+  // The same where kernels find them.
+  tensors(tested::device& on, tensors& host) : q(host.q), k(host.k), v(host.v), out(host.out) {
+    for (auto& m : host.held) {
+      const long bytes = static_cast<long>(m.numbers.size() * sizeof(T));
+      auto* const there = static_cast<std::byte*>(on.place(m.numbers.data(), bytes));
+      attention_tensor* const all[] = {&q, &k, &v, &out};
+      attention_tensor* const here[] = {&host.q, &host.k, &host.v, &host.out};
+      for (int i = 0; i < 4; ++i)
+        if (const auto at = reinterpret_cast<std::intptr_t>(here[i]->data) - reinterpret_cast<std::intptr_t>(m.numbers.data()); at >= 0 && at < bytes) all[i]->data = there + at;
+    }
+  }
   // How many of the numbers are none.
   std::size_t none() const {
     std::size_t n = 0;
@@ -197,12 +196,6 @@ struct tensors {
       for (const T x : m.numbers) n += std::isnan(static_cast<float>(x)) ? 1 : 0;
     return n;
   }
-};
-
-struct emulated_queue {
-  unsigned order = 0;
-  template <class Kernel>
-  void launch(const Kernel& k, long blocks, long shared_bytes = 0) const { emulated::launch(k, blocks, shared_bytes, order); }
 };
 
 template <class T>
@@ -232,18 +225,23 @@ results<T> run(const sizes& s, layout l, const operands& x, unsigned order, cons
   const long rows = s.batch * s.heads * s.group * s.queries;
   results<T> r{{s, l}, {s, l}, std::vector<float>(at(rows), NAN), std::vector<float>(at(rows), NAN)};
   tensors<T> d_out(s, layout::positions);
-  attention_call c{s.batch, s.heads, s.group, s.queries, s.keys, s.depth, s.first_query, s.first_key, s.scale, s.reach,
-                   r.of.q,  r.of.k,  r.of.v,  r.of.out,  r.max.data(), r.sum.data(), d_out.q, r.gradients.q, r.gradients.k, r.gradients.v, nullptr};
   const auto write = [](T& to, double from) { to = T(static_cast<float>(from)); };
-  visit<T>(c.q, x.q, write);
-  visit<T>(c.k, x.k, write);
-  visit<T>(c.v, x.v, write);
-  visit<T>(c.d_out, x.d_out, write);
+  visit<T>(r.of.q, x.q, write);
+  visit<T>(r.of.k, x.k, write);
+  visit<T>(r.of.v, x.v, write);
+  visit<T>(d_out.q, x.d_out, write);
+  tested::device on(order);
+  const tensors<T> of(on, r.of), gradients(on, r.gradients), of_out(on, d_out);
+  const auto floats = [&](std::vector<float>& v) { return static_cast<float*>(on.place(v.data(), static_cast<long>(4 * v.size()))); };
+  attention_call c{s.batch, s.heads, s.group, s.queries, s.keys, s.depth, s.first_query, s.first_key, s.scale, s.reach,
+                   of.q, of.k, of.v, of.out, floats(r.max), floats(r.sum), of_out.q, gradients.q, gradients.k, gradients.v, nullptr};
   std::vector<cuda::pack<float, 4>> workspace(at(cuda::attention_workspace(c)) / 16, {{NAN, NAN, NAN, NAN}});
-  c.workspace = workspace.data();
+  c.workspace = static_cast<decltype(c.workspace)>(on.place(workspace.data(), static_cast<long>(16 * workspace.size())));
   REQUIRE(cuda::attention_fits(c));
-  forward(emulated_queue{order}, c);
-  backward(emulated_queue{order}, c);
+  on.run([&] {
+    forward(on.main(), c);
+    backward(on.main(), c);
+  });
   return r;
 }
 
@@ -268,7 +266,7 @@ double worst(const attention_tensor& t, const matrix& m, const matrix& e) {
 
 template <class T>
 void compare(const sizes& s, const results<T>& r, const operands& x) {
-  const reference want(s, x, rounding<T>, 0x1p-20);
+  const reference want(s, x, rounding<T>, tested::device::matrix_error);
   CAPTURE(s.batch, s.heads, s.group, s.queries, s.keys, s.depth, s.first_query, s.first_key, s.scale, s.reach, rounding<T>);
   attention_tensor max{const_cast<float*>(r.max.data()), s.heads * s.group * s.queries, s.group * s.queries, s.queries, 1}, sum = max;
   sum.data = const_cast<float*>(r.sum.data());
@@ -333,14 +331,14 @@ TEST_CASE("attention: the reference's gradients are its finite differences") {
 TEST_CASE("attention: lengths around the tiles, causal") {
   for (const long n : {1L, 33L, 63L, 64L, 65L, 127L, 128L, 129L}) {
     check<bf16>({1, 1, 1, n, n, 64, 0, 0, .125, causal}, layout::heads, static_cast<unsigned>(n));
-    check<half_number>({1, 1, 1, n, n, 128, 0, 0, .0884, causal}, layout::fused, static_cast<unsigned>(n));
+    check<fp16>({1, 1, 1, n, n, 128, 0, 0, .0884, causal}, layout::fused, static_cast<unsigned>(n));
   }
 }
 
 TEST_CASE("attention: queries and keys of different lengths and places, any reach") {
   for (const double reach : {causal, -3.0, 40.0, .5, everywhere, -everywhere}) {
     check<bf16>({1, 2, 1, 40, 150, 64, 110, 0, .125, reach}, layout::positions, 1);
-    check<half_number>({2, 1, 1, 150, 40, 96, 3, 20, .1, reach}, layout::fused, 2);
+    check<fp16>({2, 1, 1, 150, 40, 96, 3, 20, .1, reach}, layout::fused, 2);
   }
   check<bf16>({1, 1, 1, 1, 300, 128, 299, 0, .09, causal}, layout::heads, 3);
   check<bf16>({1, 1, 1, 300, 1, 64, 0, 150, .125, causal}, layout::heads, 4);
@@ -352,7 +350,7 @@ TEST_CASE("attention: queries and keys of different lengths and places, any reac
 TEST_CASE("attention: groups, depths between tiles, layouts, and the same bits in any order") {
   for (const layout l : {layout::heads, layout::positions, layout::fused}) {
     check<bf16>({2, 2, 3, 70, 70, 48, 0, 0, .14, causal}, l, 11, true);
-    check<half_number>({1, 2, 2, 65, 65, 80, 0, 0, .11, causal}, l, 12, true);
+    check<fp16>({1, 2, 2, 65, 65, 80, 0, 0, .11, causal}, l, 12, true);
     check<bf16>({1, 1, 2, 130, 130, 120, 0, 0, .09, everywhere}, l, 13);
   }
 }
@@ -366,7 +364,7 @@ TEST_CASE("attention: random cases") {
     s.reach = std::array{causal, everywhere, static_cast<double>(below(80) - 40)}[at(below(3))];
     const layout l = std::array{layout::heads, layout::positions, layout::fused}[at(below(3))];
     if (i % 2 == 0) check<bf16>(s, l, i);
-    else check<half_number>(s, l, i);
+    else check<fp16>(s, l, i);
   }
 }
 
@@ -443,3 +441,5 @@ TEST_CASE("attention: what the kernels refuse") {
   c.batch = 2, c.heads = 3, c.group = 4, c.queries = 65;
   CHECK(cuda::attention_workspace(c) == 2 * 3 * 4 * 128 * 8);
 }
+
+}  // namespace attention_cases

@@ -1,7 +1,10 @@
-// Programs as a GPU runs them, on the emulation: random plans of small models train as the host does.
+// Programs as a GPU runs them: random plans of small models train as the host does. On the emulation with two ranks, on a GPU alone.
 #include "../catch.hpp"
 
+#include "tested_device.hpp"
+#if !defined(__CUDACC__)
 #include "emulated_device.hpp"
+#endif
 
 #include "../runtime/small.hpp"
 
@@ -9,17 +12,35 @@
 
 #include <set>
 
+namespace executor_cases {
+
 using namespace cfp;
 using namespace small_tests;
+namespace cuda = cfp::cuda;  // CUDA has one of its own
 
 namespace {
 
-// Two steps of a plan's program: on the host, or as a GPU runs it.
+#if defined(__CUDACC__)
+constexpr int two = 1;  // ranks, where a GPU is not alone
+/// Sigmoids are off by up to 2^-18 of themselves, not 2^-24: that decides the direction of 64 times as many elements, and the differences
+/// of tensors are roots of sums of squares.
+constexpr double wider = 8;
 template <class T>
-driver::trained<T> train_emulated(program p, const graph& g, const driver::byte_text& text, long steps, unsigned order, std::set<std::string>* fused = nullptr) {
-  using device = emulated::device<T>;
-  const cuda::kernels<T, emulated::queue> k;
-  const cuda::fusions<T, emulated::queue> f(k);
+struct rank_device : cuda::lone_gpu<T> {
+  rank_device(rank_context& rank, unsigned) { this->be(rank.rank); }
+};
+#else
+constexpr int two = 2;
+constexpr double wider = 1;
+template <class T>
+using rank_device = emulated::device<T>;
+#endif
+
+// Two steps of a plan's program, as a GPU runs it.
+template <class T>
+driver::trained<T> train_on_device(program p, const graph& g, const driver::byte_text& text, long steps, unsigned order, std::set<std::string>* fused = nullptr) {
+  const cuda::kernels<T, tested::device::queue> k;
+  const cuda::fusions<T, tested::device::queue> f(k);
   cuda::target_of(f).complete(p, g);
   if (fused)
     for (const instruction& i : p.code)
@@ -33,8 +54,8 @@ driver::trained<T> train_emulated(program p, const graph& g, const driver::byte_
   }
   rank_pool pool(driver::sizes(p.mesh));
   pool.run([&](rank_context& rank) {
-    device gpu(rank, order);
-    cuda::executor<T, device> run(p, g, k, f, gpu, 3);
+    rank_device<T> gpu(rank, order);
+    cuda::executor<T, rank_device<T>> run(p, g, k, f, gpu, 3);
     for (std::size_t w = 0; w < out.weights.size(); ++w) run.memory().collect(out.weights[w], out.before[w].data());
     for (long s = 1; s <= steps; ++s) {
       const std::vector<driver::batch> data = text.of_step(s, p.passes);
@@ -61,14 +82,14 @@ void check(const graph& g, const mesh_shape& mesh, int plans, const std::set<std
     const std::mt19937 before = random;
     const plan p = random_plan(g, mesh, d, random, sizeof(float), order);
     const auto on_host = driver::train(p.code, g, k, text, steps, 3);
-    const auto apart = driver::compare(on_host, train_emulated<float>(p.code, g, text, steps, static_cast<unsigned>(n)), g, rounding);
+    const auto apart = driver::compare(on_host, train_on_device<float>(p.code, g, text, steps, static_cast<unsigned>(n)), g, rounding);
     INFO("worst: " << apart.worst);
-    CHECK(apart.loss <= 1e-5);
-    CHECK(apart.parameters <= 2e-3);
+    CHECK(apart.loss <= wider * 1e-5);
+    CHECK(apart.parameters <= wider * 2e-3);
     random = before;
     const plan narrow = random_plan(g, mesh, d, random, sizeof(bf16), order);
     std::set<std::string> fused;
-    const auto in_bf16 = train_emulated<bf16>(narrow.code, g, text, steps, static_cast<unsigned>(n), &fused);
+    const auto in_bf16 = train_on_device<bf16>(narrow.code, g, text, steps, static_cast<unsigned>(n), &fused);
     // A token that rounding sends to another expert changes the loss at once; on the host too, by 1e-2 here.
     const double bound = has_experts(g) ? 2e-2 : 1e-3;
     for (std::size_t s = 0; s < in_bf16.loss.size(); ++s) CHECK(std::abs(in_bf16.loss[s] - exact.loss[s]) <= bound * exact.loss[s]);
@@ -87,33 +108,33 @@ gpt_config without_dropout(gpt_config c) {
 
 }  // namespace
 
-TEST_CASE("a GPT trains on emulated GPUs as on the host") {
+TEST_CASE("a GPT trains on GPUs as on the host") {
   const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))));
   check(g, mesh_of({1}), 1, {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias"});
-  check(g, mesh_of({2}), 3, {});
+  check(g, mesh_of({two}), 3, {});
 }
 
-TEST_CASE("a GPT with dropout and micro-batches trains on emulated GPUs as on the host") {
+TEST_CASE("a GPT with dropout and micro-batches trains on GPUs as on the host") {
   gpt_config c = tiny_config();
   c.layers = 1;
   c.batch = 2;
   training how;
   how.clip = 1;
   how.micro_batches = 2;
-  check(differentiate(refine(gpt(c)), how), mesh_of({2}), 2, {});
+  check(differentiate(refine(gpt(c)), how), mesh_of({two}), 2, {});
 }
 
-TEST_CASE("a LLaMA with grouped heads trains on emulated GPUs as on the host") {
+TEST_CASE("a LLaMA with grouped heads trains on GPUs as on the host") {
   llama_config c = read_llama(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_llama.json"));
   c.layers = 1;
   c.batch = 4;
   c.sequence = 8;
   const graph g = differentiate(refine(llama(c)));
   check(g, mesh_of({1}), 1, {"attention", "rms_norm", "rms_input"});
-  check(g, mesh_of({2}), 2, {});
+  check(g, mesh_of({two}), 2, {});
 }
 
-TEST_CASE("a mixture of experts trains on emulated GPUs as on the host") {
+TEST_CASE("a mixture of experts trains on GPUs as on the host") {
   const config_file file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gshard.json");
   gpt_config c = without_dropout(read_gpt(file));
   c.layers = 2;
@@ -121,14 +142,22 @@ TEST_CASE("a mixture of experts trains on emulated GPUs as on the host") {
   c.sequence = 8;
   experts_config e = read_experts(file);
   e.group = 16;
-  check(differentiate(refine(gshard(c, e))), mesh_of({2}), 2, {});
+  check(differentiate(refine(gshard(c, e))), mesh_of({two}), 2, {});
 }
 
-TEST_CASE("an encoder-decoder trains on emulated GPUs as on the host") {
+TEST_CASE("an encoder-decoder trains on GPUs as on the host") {
   t5_config c = read_t5(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_t5.json"));
   c.layers = 1;
   c.batch = 4;
   c.sequence = 8;
   const driver::inputs what{{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}}};
-  check(differentiate(refine(t5(c))), mesh_of({2}), 2, {}, what);
+  check(differentiate(refine(t5(c))), mesh_of({two}), 2, {}, what);
 }
+
+}  // namespace executor_cases
+
+#if defined(__CUDACC__)
+// Among others, it compiles.
+template class cfp::cuda::executor<float, cfp::cuda::rank_gpu<float>>;
+template class cfp::cuda::executor<cfp::bf16, cfp::cuda::rank_gpu<cfp::bf16>>;
+#endif

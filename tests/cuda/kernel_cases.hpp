@@ -1,19 +1,26 @@
-// Calls of operators with random sizes and pieces, run by the host's kernels and by those for GPUs, emulated.
+// Calls of operators with random sizes and pieces, run by the host's kernels and by those for GPUs.
 #pragma once
 
 #include "../catch.hpp"
-#include "emulated_kernels.hpp"
+#include "tested_device.hpp"
 
 #include <cfp/runtime/cuda/kernels.hpp>
 #include <cfp/runtime/host/kernels.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
 #include <string_view>
 #include <vector>
+
+extern template class cfp::host::kernels<cfp::fp16>;  // host_kernels_fp16.cpp
 
 namespace kernel_cases {
 
 using namespace cfp;
+namespace cuda = cfp::cuda;  // CUDA has one of its own
 
 /// Memory of exactly so many bytes, at a multiple of 16 bytes or just past one; at first no number.
 class memory {
@@ -30,6 +37,7 @@ class memory {
   long bytes_ = 0, past_ = 0;
   std::unique_ptr<line[]> all_;
 };
+inline void* place(tested::device& on, const memory& m) { return on.place(m.at(), m.bytes()); }
 
 /// Numbers of a tensor, stored as T or wide.
 template <class T>
@@ -69,7 +77,7 @@ double bound(long n, float x, bool wide) {
   return 5e-7 * static_cast<double>(n) * (1 + std::abs(static_cast<double>(x))) + std::abs(static_cast<double>(x)) * (last + 1e-5);
 }
 
-/// The first element in which two differ by more than the bound (n = 0: in any bit), or -1.
+/// The first element in which two differ by more than the bound of n roundings (0: in any bit), or -1.
 template <class T>
 long differs(const numbers<T>& a, const numbers<T>& b, long n) {
   if (n == 0 && std::memcmp(a.held.at(), b.held.at(), static_cast<std::size_t>(a.held.bytes())) == 0) return -1;
@@ -104,7 +112,15 @@ template <class T>
 class both_kernels {
  public:
   host::kernels<T> host;
-  cuda::kernels<T, emulated::queue> device;
+  cuda::kernels<T, tested::device::queue> device;
+
+  /// Throws std::logic_error if there is no such chain.
+  template <class Chain, cuda::mapping How>
+  const cuda::chain_functions<tested::device::queue>& chain_of() const {
+    for (const auto& c : device.chains())
+      if (c.info == &cuda::info_of<Chain> && c.how == How) return c;
+    throw std::logic_error("the kernels have no such chain");
+  }
 
   /// Runs a call of random sizes on both, and compares.
   void check(const asked& a, unsigned seed) {
@@ -134,13 +150,14 @@ class both_kernels {
     c.passes = 2;
     c.seed = 77;
     c.forward = 5;
-    long vocabulary = 4, reduced = 1;
+    long vocabulary = 4, reduced = 1, largest = 8;
     bool reduces = false;
     for (int f = 0; f < c.factors; ++f) {
       if (o.r.factors[f].one_hot) vocabulary = o.sizes[f];
       else if (o.r.is_reduction(f) && a.op->body == op_body::map) reduced *= c.size[f], reduces = true;
       if (o.r.factors[f].label == "vocabulary") vocabulary = o.sizes[f];
     }
+    for (signed char f : o.r.coordinates) largest = std::max(largest, o.sizes[f]);  // functors may compute with them
     const auto count = [&](const pattern& p) {
       long n = 1;
       for (signed char f : p.factors) n *= c.size[f];
@@ -161,7 +178,10 @@ class both_kernels {
       expected[k] = numbers<T>(n, wide, even);
       found[k] = numbers<T>(n, wide, even);
       if (updates)
-        for (auto* x : {&expected[k], &found[k]}) std::memcpy(x->held.at(), operand[k == 0 ? 0 : k + 1].held.at(), static_cast<std::size_t>(x->held.bytes()));
+        for (int side = 0; side < 2; ++side) {
+          const memory &to = (side == 0 ? expected : found)[k].held, &from = operand[k == 0 ? 0 : k + 1].held;
+          std::memcpy(to.at(), from.at(), static_cast<std::size_t>(to.bytes()));
+        }
     }
     if (a.op->body == op_body::unstack || a.op->body == op_body::stack)  // the host knows no wide ones
       for (int k = 0; k < o.r.operands.size(); ++k) {
@@ -179,20 +199,23 @@ class both_kernels {
     };
     for (int k = 0; k < o.r.operands.size(); ++k) strides(c.operand[k], o.r.operands[k], operand[k]);
     d = c;
+    tested::device on(seed % 2);
+    for (int k = 0; k < o.r.operands.size(); ++k) d.operand[k].data = place(on, operand[k].held);
     for (int k = 0; k < o.r.results.size(); ++k) {
       strides(c.result[k], o.r.results[k], expected[k]);
       strides(d.result[k], o.r.results[k], found[k]);
+      d.result[k].data = place(on, found[k].held);
     }
     host.find(*a.op)(c);
-    const emulated::queue q{seed % 2};
     const auto run = device.find(*a.op);
-    const memory workspace(run.workspace != nullptr ? run.workspace(q, d) : 0);
-    const cuda::step_state state{c.step, c.pass};
+    const memory workspace(run.workspace != nullptr ? run.workspace(on.main(), d) : 0);
+    cuda::step_state state{c.step, c.pass};
     d.step = d.pass = 0;  // not read
-    run.run(q, d, {&state, workspace.at()});
+    const cuda::surroundings around{static_cast<cuda::step_state*>(on.place(&state, sizeof(state))), place(on, workspace)};
+    on.run([&] { run.run(on.main(), d, around); });
     INFO(text << (even ? "" : ", not at multiples of 16 bytes") << ", seed " << seed);
     for (int k = 0; k < o.r.results.size(); ++k) {
-      const long i = differs(expected[k], found[k], !reduces || a.same_order ? 0 : reduced);
+      const long i = differs(expected[k], found[k], tested::device::roundings * largest / 8 + (!reduces || a.same_order ? 0 : reduced));
       if (i >= 0) FAIL_CHECK("result " << k << " element " << i << " is " << found[k][i] << ", expected: " << expected[k][i]);
     }
   }
@@ -202,6 +225,7 @@ class both_kernels {
   void check_chain(long rows, long length, std::string_view kinds, const std::vector<double>& scalars, unsigned seed, bool even = true) {
     constexpr cuda::chain_info info = cuda::info_of<Chain>;
     std::mt19937 random(seed);
+    tested::device on(seed % 2);
     std::vector<numbers<T>> input(static_cast<std::size_t>(info.inputs)), expected(static_cast<std::size_t>(info.steps.size())), found(expected.size());
     cuda::chain_call bound;
     bound.dims = 1;
@@ -242,7 +266,7 @@ class both_kernels {
         if (is_new) x = numbers<T>(step, wide, even);
         t.data = x.held.at();
         t.wide = x.wide && sizeof(T) < 4;
-        if (with_data) chained.data = t.data;
+        if (with_data && is_new) chained.data = place(on, x.held);
         chained.wide = t.wide;
         chained.along = t.stride[along];
         for (int f = 0; f < c.factors; ++f)
@@ -259,22 +283,19 @@ class both_kernels {
       cuda::chain_tensor& out = bound.result[s];
       bind(c.result[0], out, o.r.results[0], expected[static_cast<std::size_t>(s)], here.reduces || random() % 4 == 0, true, false);
       found[static_cast<std::size_t>(s)] = numbers<T>(expected[static_cast<std::size_t>(s)].count, expected[static_cast<std::size_t>(s)].wide, even);
-      if (s + 1 == info.steps.size() || random() % 3 != 0) out.data = found[static_cast<std::size_t>(s)].held.at();
+      if (s + 1 == info.steps.size() || random() % 3 != 0) out.data = place(on, found[static_cast<std::size_t>(s)].held);
       host.find(*here.op)(c);
       any_reduced = any_reduced || here.reduces;
     }
-    const emulated::queue q{seed % 2};
-    if constexpr (How == cuda::mapping::flat) cuda::run_flat<Chain, T>(q, bound);
-    if constexpr (How == cuda::mapping::rows) cuda::run_rows<Chain, T>(q, bound);
-    if constexpr (How == cuda::mapping::columns) {
-      const memory workspace(cuda::columns_workspace<Chain, T>(bound));
-      cuda::run_columns<Chain, T>(q, bound, workspace.at());
-    }
+    const auto& chain = chain_of<Chain, How>();
+    const memory workspace(chain.workspace != nullptr ? chain.workspace(bound) : 0);
+    void* const around = place(on, workspace);
+    on.run([&] { chain.run(on.main(), bound, around); });
     INFO(rows << " rows of " << length << (even ? "" : ", not at multiples of 16 bytes") << ", seed " << seed);
     for (int s = 0; s < info.steps.size(); ++s) {
       if (bound.result[s].data == nullptr) continue;
       const auto at = static_cast<std::size_t>(s);
-      const long i = differs(expected[at], found[at], any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0);
+      const long i = differs(expected[at], found[at], tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0));
       if (i >= 0) FAIL_CHECK("step " << s << " (" << info.steps[s].op->label << ") element " << i << " is " << found[at][i] << ", expected: " << expected[at][i]);
     }
   }

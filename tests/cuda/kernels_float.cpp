@@ -1,6 +1,6 @@
 #include "kernels.hpp"
 
-using namespace kernel_cases;
+namespace kernel_cases {
 
 TEST_CASE("kernels for GPUs, float: elements") { check_elements<float>(); }
 TEST_CASE("kernels for GPUs, float: sums") { check_sums<float>(); }
@@ -8,7 +8,7 @@ TEST_CASE("kernels for GPUs, float: chains") { check_chains<float>(); }
 
 namespace {
 
-using namespace cfp::cuda;
+using namespace cuda;
 
 // What finds chains in a program reads of one.
 constexpr const chain_info& norm = info_of<layer_norm_forward>;
@@ -44,5 +44,7 @@ TEST_CASE("kernels for GPUs: what a user adds, and what there is not") {
   k.check_chain<shifted_by_least, mapping::rows>(2, 40000, "n", {1.0}, 9);
   chain_call wrong;
   wrong.input[2].along = 1;
-  CHECK_THROWS_WITH((run_rows<layer_norm_backward, float>(emulated::queue{}, wrong)), "input 2 of a chain is one number for all of a row, but is bound to one that changes along it");
+  CHECK_THROWS_WITH((k.chain_of<layer_norm_backward, mapping::rows>().run(tested::device().main(), wrong, nullptr)), "input 2 of a chain is one number for all of a row, but is bound to one that changes along it");
 }
+
+}  // namespace kernel_cases
