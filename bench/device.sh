@@ -1,6 +1,7 @@
 # Checks and measures on a GPU: from prebuilt binaries (device_binaries.sh) where they are, else built here. Sourced by run.sh.
 folder=${CFP_DEVICE_BINARIES:-build/device}
 cases=$folder/device_kernels
+if compgen -G "$folder/*.gz" > /dev/null; then gunzip -f "$folder"/*.gz; fi
 if [ ! -x "$folder/bench_device" ] || [ ! -x "$cases" ]; then
   . bench/build.sh
   build_bench device device_kernels

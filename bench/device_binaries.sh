@@ -10,4 +10,6 @@ mkdir -p "$folder"
 cp build/bench/bench_device build/tests/device/device_kernels "$folder/"
 ldd build/bench/bench_device build/tests/device/device_kernels | awk '/openblas|gfortran|quadmath/ {print $3}' | sort -u | while read -r library; do cp -L "$library" "$folder/"; done
 strip "$folder/bench_device" "$folder/device_kernels"
+rm -f "$folder"/*.gz
+gzip "$folder"/*
 du -sh "$folder" | awk '{print $2 ": " $1}'
