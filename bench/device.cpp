@@ -68,12 +68,16 @@ program program_of(const graph& g, int tensor, long real_bytes) {
   return realise("device", g, mesh, d, choices, real_bytes).code;
 }
 
-// What operators of a rank's program take, one kind measured once: what plans are priced by.
-double operators_ms(program p, const graph& g, known_instructions& known) {
+// What operators of a rank's program take, one kind measured once: what plans are priced by. Nothing if one cannot run here.
+std::optional<double> operators_ms(program p, const graph& g, known_instructions& known) {
   cuda::catalogue_target<bf16>().complete(p, g);
   double out = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i)
-    if (!p.code[i].nothing && !(p.code[i].kind == instruction::reshard && p.code[i].step.communicates())) out += p.runs(i) * known(p.code[i], p, g).value();
+    if (!p.code[i].nothing && !(p.code[i].kind == instruction::reshard && p.code[i].step.communicates())) {
+      const std::optional<double> ms = known(p.code[i], p, g);
+      if (!ms) return std::nullopt;
+      out += p.runs(i) * *ms;
+    }
   return out;
 }
 
@@ -152,9 +156,7 @@ void put(json& report, const std::vector<device_bench::instruction_figure>& all,
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::string to, torch;
   bool only_check = false, only_ask = false;
   CLI::App app{"Checks and measures what runs on a GPU."};
@@ -181,6 +183,12 @@ int main(int argc, char** argv) {
   const int wrong = check(out["checks"]);
   if (only_check || wrong > 0) return wrong > 0;
 
+  if (to.empty()) {
+    std::string stem = gpu.name;
+    std::replace(stem.begin(), stem.end(), ' ', '-');
+    to = std::string(CFP_SOURCE_DIR) + "/bench/results/" + stem + ".json";
+    std::filesystem::create_directories(std::filesystem::path(to).parent_path());
+  }
   const device_bench::ceilings most = device_bench::measure_ceilings();
   out["ceilings"] = {{"copy_GBps", most.copy_GBps}, {"bf16_TFLOPs", most.bf16_TFLOPs}};
   std::printf("\ncopy %.0f GB/s (read and written), bfloat16 products %.0f TFLOP/s: 100%% below\n", most.copy_GBps, most.bf16_TFLOPs);
@@ -194,9 +202,16 @@ int main(int argc, char** argv) {
   profile_table table;
   table.origin = {gpu.name, "operators", "any"};
   known_instructions known(table.instructions, example::gpu().run);
+  // Written as soon as there is something: what comes later may fail.
+  const std::string operators = std::filesystem::path(to).replace_extension(".operators.json").string();
+  const auto save = [&] {
+    profile_table::write_file(to, out.dump(1));
+    table.save(operators);
+  };
+  save();
   const sized_model whole = model_of("gpt2", 12, batch, sequence);
   const device_bench::step_figure step = device_bench::time_steps(program_of(whole.g, 1, 2), whole.g, 30, random_tokens(whole.g));
-  const double predicted = operators_ms(program_of(whole.g, 1, 2), whole.g, known);
+  const double predicted = operators_ms(program_of(whole.g, 1, 2), whole.g, known).value_or(0);
   const double tokens = 1000 * static_cast<double>(whole.tokens) / step.step.ms;
   const double flops = 6 * whole.parameters + 6.0 * 12 * 768 * static_cast<double>(sequence);  // a token; of attention the half that is seen
   out["gpt2_124m"] = {{"ms", step.step.ms}, {"tokens_per_second", tokens}, {"fraction", tokens * flops / 1e12 / most.bf16_TFLOPs}, {"least_MHz", step.least_MHz}, {"most_MHz", step.most_MHz}, {"torch_eager", nullptr}, {"torch_compile", nullptr}};
@@ -206,30 +221,36 @@ int main(int argc, char** argv) {
     out["versions"]["torch"] = theirs.at("torch");
   }
   out["prediction"] = {{"predicted_ms", predicted}, {"measured_ms", step.step.ms}, {"kinds", known.asked}};
+  save();
   std::printf("\nstep %.2f ms, %.0f tokens/s, %.1f%% of the matrix rate; %.2f ms predicted from %d kinds of operators; clock %.0f to %.0f MHz\n", step.step.ms, tokens, 100 * tokens * flops / 1e12 / most.bf16_TFLOPs, predicted, known.asked,
               step.least_MHz, step.most_MHz);
 
   std::printf("\nsegments of a rank, one layer forward, backward and update, collectives left out, bfloat16\n");
   for (const auto& [name, rows] : {std::pair("alpa-gpt-2.6b", 8l), std::pair("llama-3-8b", 2l)})
     for (const int tensor : {1, 2, 4, 8}) {
-      double ms[2] = {};
+      std::optional<double> ms[2];
       for (const long layers : {1l, 2l}) {
         const sized_model m = model_of(name, layers, rows, sequence);
         ms[layers - 1] = operators_ms(program_of(m.g, tensor, 2), m.g, known);
       }
-      out["segments"].push_back({{"model", name}, {"tensor", tensor}, {"batch", rows}, {"sequence", sequence}, {"ms", ms[1] - ms[0]}});
-      std::printf("  %-16s tensor %d  %8.3f ms\n", name, tensor, ms[1] - ms[0]);
+      json one{{"model", name}, {"tensor", tensor}, {"batch", rows}, {"sequence", sequence}, {"ms", nullptr}};
+      if (ms[0] && ms[1]) one["ms"] = *ms[1] - *ms[0];
+      out["segments"].push_back(one);
+      if (ms[0] && ms[1]) std::printf("  %-16s tensor %d  %8.3f ms\n", name, tensor, *ms[1] - *ms[0]);
+      else std::printf("  %-16s tensor %d  needs more memory than there is\n", name, tensor);
+      save();
     }
-
-  if (to.empty()) {
-    std::string stem = gpu.name;
-    std::replace(stem.begin(), stem.end(), ' ', '-');
-    to = std::string(CFP_SOURCE_DIR) + "/bench/results/" + stem + ".json";
-    std::filesystem::create_directories(std::filesystem::path(to).parent_path());
-  }
-  profile_table::write_file(to, out.dump(1));
-  const std::string operators = to.substr(0, to.rfind('.')) + ".operators.json";
-  table.save(operators);
   std::printf("\nwritten to %s; %d kinds of operators, for --machine ... --profile, to %s\n", to.c_str(), known.asked, operators.c_str());
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
 }

@@ -86,10 +86,18 @@ struct prepared {
   }
 };
 
-template <class T, class Data>
-void feed(prepared<T>& x, const Data& data, long step) {
-  for (int v = 0; v < x.g.value_count(); ++v)
-    if (x.g[v].role == cfp::value_role::input) x.run.memory().set_input(v, data(std::string(x.g[v].label.view()), step));
+using inputs = std::vector<std::pair<int, std::vector<std::int32_t>>>;
+
+template <class Data>
+inputs inputs_of(const cfp::graph& g, const Data& data, long step) {
+  inputs out;
+  for (int v = 0; v < g.value_count(); ++v)
+    if (g[v].role == cfp::value_role::input) out.emplace_back(v, data(std::string(g[v].label.view()), step));
+  return out;
+}
+template <class T>
+void feed(prepared<T>& x, const inputs& data) {
+  for (const auto& [value, whole] : data) x.run.memory().set_input(value, whole);
 }
 
 }  // namespace
@@ -183,8 +191,9 @@ step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, co
   out.instructions = x.p.code.size();
   std::vector<double> ms;
   for (long s = 1; s <= steps + 3; ++s) {
+    const inputs now_read = inputs_of(g, data, s);
     const auto begin = std::chrono::steady_clock::now();
-    x.run.run(s, [&](int) { feed(x, data, s); });
+    x.run.run(s, [&](int) { feed(x, now_read); });
     const double now = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     out.loss.push_back(x.run.loss());
     if (s <= 3) continue;
@@ -201,7 +210,7 @@ std::vector<double> losses(const cfp::program& p, const cfp::graph& g, bool in_b
   std::vector<double> out;
   const auto go = [&](auto& x) {
     for (long s = 1; s <= steps; ++s) {
-      x.run.run(s, [&](int) { feed(x, data, s); });
+      x.run.run(s, [&](int) { feed(x, inputs_of(g, data, s)); });
       out.push_back(x.run.loss());
     }
   };

@@ -8,14 +8,17 @@ if [ ! -x "$folder/bench_device" ] || [ ! -x "$cases" ]; then
   folder=build/bench
   cases=build/tests/device/device_kernels
 fi
-if ! "$folder/bench_device" --gpu; then exit 3; fi
+export LD_LIBRARY_PATH=$PWD/$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}  # libraries that libraries need
+"$folder/bench_device" --gpu || exit
 echo "Every kernel, attention and whole models against the host"
-"$cases"
+failed=0
+"$cases" || failed=1
 more=()
 torch=$(mktemp)
 trap 'rm -f "$torch"' EXIT
 if python3 -c "import torch" 2>/dev/null; then
   echo "PyTorch, the same step"
-  python3 bench/torch_gpt2.py "$torch" && more=(--torch "$torch")
+  if python3 bench/torch_gpt2.py "$torch"; then more=(--torch "$torch"); fi
 fi
-"$folder/bench_device" "${more[@]}" "$@"
+"$folder/bench_device" "${more[@]}" "$@" || failed=$?
+exit $failed

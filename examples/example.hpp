@@ -265,10 +265,17 @@ class operator_times {
       table_.origin.machine = gpu_.name;
     }
     if (!path_.empty() && (!on_gpu_ || std::filesystem::exists(path_)))
-      if (const std::string why = table_.load(path_); !why.empty()) throw bad_input("--profile " + path_ + ": " + why + "; --backend cuda makes one, on a GPU");
+      if (const std::string why = table_.load(path_); !why.empty()) throw bad_input("--profile " + path_ + ": " + why + (on_gpu_ ? "; name another file" : "; --backend cuda makes one, on a GPU"));
     known_.emplace(table_.instructions, gpu_.run);
   }
   operator_times(const operator_times&) = delete;
+  ~operator_times() {  // what was measured is kept, however it ended
+    try {
+      keep();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+    }
+  }
 
   bool given() const { return on_gpu_ || !path_.empty(); }
   void use_in(machine_options& options, const std::function<void(const std::string&)>& tell) {
@@ -278,13 +285,15 @@ class operator_times {
     known_->tell = tell;
   }
   /// Writes the table if it grew.
-  void keep() const {
-    if (given() && !path_.empty() && known_->asked > 0) table_.save(path_);
+  void keep() {
+    if (path_.empty() || !known_ || known_->asked == kept_) return;
+    kept_ = known_->asked;
+    table_.save(path_);
   }
   std::string words() const {
     if (!given()) return "all times are simulated";
-    const std::string rest = known_->unknown.empty() ? ", collectives" : ", collectives and " + std::to_string(known_->unknown.size()) + " kinds of operators that are not in its table";
-    return "operators as measured on " + table_.origin.machine + rest + " as the machine is described";
+    const std::string rest = known_->unknown.empty() ? "" : ", and " + std::to_string(known_->unknown.size()) + " kinds of operators that its table lacks";
+    return "operators as measured on " + table_.origin.machine + "; as the machine is described: collectives" + rest;
   }
 
  private:
@@ -293,6 +302,7 @@ class operator_times {
   gpu_here gpu_;
   profile_table table_;
   std::optional<known_instructions> known_;
+  int kept_ = 0;  // kinds it had been asked when the table was last written
 };
 
 /// Plans for a machine that is described, on all its meshes or the one given; nothing is trained.
@@ -762,7 +772,7 @@ inline int run_example(int argc, char** argv, const example_info& info) {
   app.add_option("--micro-batches", o.micro_batches, "pieces a step's batch comes in; their gradients are added up")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seq", o.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
-  app.add_option("--backend", o.backend, "what ranks are: threads of this program, or processes that mpirun starts, one per device of the mesh. With --machine cuda: the GPU here tells what operators take")
+  app.add_option("--backend", o.backend, "what ranks are: threads of this program, or processes that mpirun starts, one per device of the mesh. Or cuda, only together with --machine: the GPU here tells what operators take")
       ->check(CLI::IsMember({"threads", "mpi", "cuda"}))->capture_default_str();
   app.add_option("--mesh", o.mesh, "ranks along named axes, for example data=2 or data=2,model=2")->capture_default_str();
   app.add_option("--machine", o.machine, "plan for a machine of examples/machines by name, or for a file of that format: simulate, run nothing. Unless said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every mesh of one or two axes");

@@ -34,8 +34,11 @@ class gpu {
   const queue& main() const { return queue_; }
   const queue& side() const { return queue_; }
   cfp::host_mover mover(const queue&) const { return {}; }
-  /// Alone; what follows it is left to kernels.
-  product prepare(const cfp::call& c, const cfp::cuda::epilogue& e) const { return e.bias.data == nullptr ? product{c} : product{}; }
+  /// Alone; what follows it is left to kernels. Like cuBLASLt, it multiplies numbers of one type.
+  product prepare(const cfp::call& c, const cfp::cuda::epilogue& e) const {
+    if (c.operand[0].wide != c.operand[1].wide && sizeof(T) < 4) throw std::runtime_error("a product of numbers of two types");
+    return e.bias.data == nullptr ? product{c} : product{};
+  }
   void set(long step, int pass) { state_ = {step, pass}; }
   const cfp::cuda::step_state* state() const { return &state_; }
   void mark(int, const queue&) const {}

@@ -4,6 +4,8 @@
 #include <cfp/runtime/call.hpp>
 #include <cfp/runtime/conversion.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace cfp::inline v0_1 {
 
 /// What an instruction does, and on which local sizes: equal ones take equal time. "product ab4cb4>ac4: 128x384x768"
@@ -20,7 +22,8 @@ inline instruction_kind kind_of(const conversion_step& s, const partition& from,
     return std::to_string(w.outer) + "x" + std::to_string(w.extent) + "x" + std::to_string(w.inner);
   };
   using step = conversion_step;
-  instruction_kind out{std::string(step_names[s.kind]) + " over " + std::string(mesh.axes[s.axis].label.view()), {}};
+  // Collectives depend on the links of their axis, all else on the number of pieces alone.
+  instruction_kind out{std::string(step_names[s.kind]) + (s.communicates() ? " over " + std::string(mesh.axes[s.axis].label.view()) : " of " + std::to_string(mesh.size(s.axis))), {}};
   if (s.kind == step::all_reduce || s.kind == step::mask) out.size = std::to_string(elements(a));
   else if (s.kind == step::all_gather || s.kind == step::pad) out.size = around(b, s.dim);
   else if (s.kind == step::all_to_all) out.size = around(a, s.to) + " to " + around(b, s.dim);
@@ -44,6 +47,8 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
     out.kind += '>';
     for (int k = 0; k < c.r().results.size(); ++k) put(c.r().results[k], of.out[k]);
     for (int f = 0; f < c.factors; ++f) out.size += (f ? "x" : "") + std::to_string(c.size[f]);
+    if (!c.r().coordinates.empty() || c.op->op->body == op_body::routine)  // what they do depends on them: how far a mask reaches, how many are chosen
+      for (const double x : c.op->scalars) out.size += " " + nlohmann::json(x).dump();
     return out;
   };
   if (i.fusion < 0) return operator_kind(i);

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 #include <nccl.h>
 
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -25,11 +26,18 @@ inline gpu_description describe_gpu() {
   cudaDeviceProp properties{};
   if (cudaError_t e = cudaGetDevice(&device); e != cudaSuccess || (e = cudaGetDeviceProperties(&properties, device)) != cudaSuccess)
     throw std::runtime_error("the GPU does not say what it is: " + cfp::detail::cuda_says("cudaGetDeviceProperties", e));
-  cudaDriverGetVersion(&driver);
+  cudaDriverGetVersion(&driver);  // the newest CUDA it serves; its own version is in a file
   cudaRuntimeGetVersion(&runtime);
   ncclGetVersion(&nccl);
   const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
-  return {properties.name, version(driver), version(runtime), std::to_string(cublasLtGetVersion()), std::to_string(nccl), static_cast<double>(properties.totalGlobalMem) / (1 << 30)};
+  std::string of_driver = "serves CUDA " + version(driver);
+  std::ifstream file("/proc/driver/nvidia/version");
+  for (std::string word; file >> word;)
+    if (word.find_first_not_of("0123456789.") == std::string::npos && word.find('.') != std::string::npos) {
+      of_driver = word + ", " + of_driver;
+      break;
+    }
+  return {properties.name, of_driver, version(runtime), std::to_string(cublasLtGetVersion()), std::to_string(nccl), static_cast<double>(properties.totalGlobalMem) / (1 << 30)};
 }
 
 }  // namespace cfp::cuda
