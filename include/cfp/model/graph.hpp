@@ -124,11 +124,12 @@ constexpr element read_as(const graph& g, const operation& o, int k) {
   return g[o.operands[k]].type;
 }
 
-/// How result k of an operation is held: single numbers, what a routine counts, row statistics and what a map sums up are wide, unless it
+/// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics and what a map sums up are wide, unless it
 /// sums the whole at once.
 constexpr element stored_as(const operation& o, int k) {
+  const bool overwrites = o.op->body == op_body::accumulate || o.op->body == op_body::update;
   const bool counts = o.op->statistic && o.op->body != op_body::map;
-  if (overwritten(o, k) >= 0 || counts || o.r.results[k].factors.empty()) return element::wide;
+  if (overwrites || counts || o.r.results[k].factors.empty()) return element::wide;
   if (o.op->body == op_body::map)
     for (int f = 0; f < o.r.factors.size(); ++f)
       if (o.r.is_reduction(f) && (o.op->statistic || (!o.r.factors[f].one_hot && !o.r.factors[f].whole))) return element::wide;
