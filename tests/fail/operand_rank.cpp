@@ -5,7 +5,7 @@
 #include <cfp/op/catalogue.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;
 using x = cfp::sharded<cfp::dims<"a", "b">, mesh>;
-using y = cfp::result_t<cfp::linear, x, x>;
+using y = cfp::result_t<cfp::linear, x, cfp::sharded<cfp::dims<"b", "c">, mesh>>;
 constexpr y fits;
 #ifndef CFP_CONTROL
 using w = cfp::sharded<cfp::dims<"a", "b", "c">, mesh>;

@@ -1,6 +1,6 @@
 // Must not compile: one factor has two sizes.
 // expected-error {{one factor has two sizes}}
-// expected-words {{operand 1 (width hidden) has 'in' of size 9, operand 0 of size 8}}
+// expected-words {{operand 1 (width hidden) has 'width' of size 9, operand 0 (batch width) has 'width' of size 8}}
 #include <cfp/core.hpp>
 #include <cfp/op/catalogue.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;

@@ -45,8 +45,8 @@ static_assert(std::is_same_v<result_t<product, sharded<a, grid, split<"rows", "d
                              sharded<c, grid, split<"rows", "data">, split<"columns", "model">>>);
 using inner = result_t<product, sharded<a, grid, split<"inner", "model">>, sharded<b, grid, split<"inner", "model">>>;
 static_assert(std::is_same_v<inner, sharded<c, grid, partial<"model">>>);
-static_assert(owed<inner>.collectives.size() == 1 && owed<inner>.count(collective_kind::all_reduce) == 1);
-static_assert(owed<inner>.collectives[0].axis == "model");
+static_assert(steps<inner>.size() == 1 && steps<inner>.count(step_kind::all_reduce) == 1);
+static_assert(steps<inner>[0].axes.size() == 1 && steps<inner>[0].axes[0] == "model");
 static_assert(!communication_free<product, sharded<a, grid, split<"inner", "model">>, sharded<b, grid>>);
 static_assert(!communication_free<product, sharded<a, grid, split<"inner", "data">>, sharded<b, grid, split<"inner", "model">>>);
 static_assert(communication_free<product, sharded<a, grid, split<"inner", "data", "model">>, sharded<b, grid, split<"inner", "data", "model">>>);
@@ -75,12 +75,12 @@ static_assert(!runs_somehow(sharded<a, grid, split<"inner", "model">>{}, sharded
 // Bytes, when sizes are known: rings send (n-1)/n of a tensor to gather it, twice that to all-reduce it.
 using big = dims<"rows=1024", "columns=256">;
 constexpr long mib = 1024 * 256 * 4;
-static_assert(owed<sharded<big, grid, partial<"model">>>.bytes == 2 * 3 * mib / 4);
-static_assert(owed<sharded<big, grid, split<"rows", "model">>, sharded<big, grid>>.bytes == 3 * mib / 4);
-static_assert(owed<sharded<big, grid, split<"rows", "model">>, sharded<big, grid>, 2>.bytes == 3 * mib / 8);
-static_assert(owed<sharded<big, grid, split<"rows", "model">>, sharded<big, grid, split<"columns", "model">>>.count(collective_kind::all_to_all) == 1);
-static_assert(owed<sharded<big, grid>, sharded<big, grid, split<"rows", "data">>>.none());
-static_assert(owed<inner>.bytes == 0);  // sizes are left to run time
+static_assert(steps<sharded<big, grid, partial<"model">>>.bytes() == 2 * 3 * mib / 4);
+static_assert(steps<sharded<big, grid, split<"rows", "model">>, sharded<big, grid>>.bytes() == 3 * mib / 4);
+static_assert(steps<sharded<big, grid, split<"rows", "model">>, sharded<big, grid>>.bytes(2) == 3 * mib / 8);
+static_assert(steps<sharded<big, grid, split<"rows", "model">>, sharded<big, grid, split<"columns", "model">>>.count(step_kind::all_to_all) == 1);
+static_assert(steps<sharded<big, grid>, sharded<big, grid, split<"rows", "data">>>.local());
+static_assert(steps<inner>.bytes() == 0);  // sizes are left to run time
 
 // Column-then-row split of an MLP: the activation between stays split, one all-reduce at the end.
 using w_up = sharded<dims<"width", "hidden">, grid, split<"hidden", "model">>;
@@ -88,7 +88,7 @@ using w_down = sharded<dims<"hidden", "width">, grid, split<"hidden", "model">>;
 using h = result_t<gelu, result_t<linear, x, w_up>>;
 using y = result_t<linear, h, w_down>;
 static_assert(std::is_same_v<h, sharded<dims<"batch", "seq", "hidden">, grid, split<"batch", "data">, split<"hidden", "model">>>);
-static_assert(owed<y>.collectives.size() == 1 && owed<y>.collectives[0] == owed_collective{collective_kind::all_reduce, "model", 0});
+static_assert(steps<y>.size() == 1 && steps<y>.count(step_kind::all_reduce) == 1);
 // Row-first leaves a sum that gelu must not see.
 using row_first = result_t<linear, sharded<dims<"batch", "seq", "width">, grid, split<"width", "model">>,
                            sharded<dims<"width", "hidden">, grid, split<"width", "model">>>;
@@ -114,7 +114,7 @@ static_assert(std::is_same_v<merged, sharded<dims<"batch", "seq", "(heads d)">, 
 using out1 = result_t<linear, merged, sharded<dims<"rows", "width">, grid, split<"rows", "model">>>;
 using out2 = result_t<linear, merged, sharded<dims<"(heads d)", "width">, grid, split<"heads", "model">>>;
 static_assert(std::is_same_v<out1, out2>);
-static_assert(owed<out1>.count(collective_kind::all_reduce) == 1);
+static_assert(steps<out1>.count(step_kind::all_reduce) == 1);
 // Split blindly, 'three' would be torn.
 using blind = result_t<linear, x, sharded<dims<"width", "qkv">, grid, split<"qkv", "model">>>;
 static_assert(!communication_free<split_qkv, blind>);
@@ -124,7 +124,7 @@ static_assert(gate_up::dims_type::value.parts[3] == "f" && gate_up::held.on(1).d
 
 // Normalisation and softmax: what is reduced must be whole or is owed.
 using row_sum = result_t<norm_sum, sharded<dims<"batch", "width">, grid, split<"width", "model">>>;
-static_assert(owed<row_sum>.count(collective_kind::all_reduce) == 1);
+static_assert(steps<row_sum>.count(step_kind::all_reduce) == 1);
 using row_max = result_t<logits_max, sharded<dims<"batch", "vocabulary">, grid, split<"vocabulary", "model">>>;
 static_assert(std::is_same_v<row_max, sharded<dims<"batch">, grid, partial<"model", reduction::max>>>);
 // A table split over its positions leaves parts of a sum with one summand.
@@ -155,13 +155,13 @@ static_assert(why<gelu, row_max>.starts_with("gelu: operand 0 (batch) holds part
 
 // Mends start from the whole partition: adding zeros is cheapest here, and 'in' must not be split sixteen ways there.
 using full_row = sharded<dims<"w=8">, grid>;
-static_assert(why<add, sharded<dims<"w=8">, grid, partial<"model">>, full_row>.find("mend: mask operand 1 over 'model', which sends nothing") != std::string_view::npos);
+static_assert(why<add, sharded<dims<"w=8">, grid, partial<"model">>, full_row>.find("mend: all_reduce operand 0 over 'model', 48 bytes per device") != std::string_view::npos);
 using square = mesh<cfp::axis<"data", 4>, cfp::axis<"model", 4>>;
 using in_by_data = sharded<dims<"b=8", "in=8">, square, split<"in", "data">, split<"b", "model">>;
 using out_by_model = sharded<dims<"in=8", "out=8">, square, split<"in", "data">, split<"out", "model">>;
 static_assert(why<product, in_by_data, out_by_model>.ends_with("mend: all_gather 'out' of operand 1 over 'model', 48 bytes per device"));
 static_assert(communication_free<product, in_by_data, sharded<dims<"in=8", "out=8">, square, split<"in", "data">>>);  // mended
-static_assert(owed<out_by_model, sharded<dims<"in=8", "out=8">, square, split<"in", "data">>>.bytes == 3 * (8 * 8 * 4 / 4) / 4);
+static_assert(steps<out_by_model, sharded<dims<"in=8", "out=8">, square, split<"in", "data">>>.bytes() == 3 * (8 * 8 * 4 / 4) / 4);
 
 // A user's operator is one line (and a functor to run it).
 constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {} swiglu;

@@ -187,7 +187,7 @@ class decision_builder {
     for (int o : operations) {
       assignment a;
       for (int axis = 0; axis < mesh_.rank(); ++axis)
-        if (g_.at(o).op->linear == linearity::all) a.factor[axis] = assignment::partial;
+        if (mesh_.size(axis) > 1 && g_.at(o).op->linear == linearity::all) a.factor[axis] = assignment::partial;
       d.assigned.back().push_back(a);
     }
     own(d);

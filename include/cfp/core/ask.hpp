@@ -1,17 +1,17 @@
 // Questions the compiler answers about operators on partitioned tensors, usable in static_assert, requires and
-// if constexpr. `Op` is an operator object, T the types of its operands (see sharded.hpp).
+// if constexpr. `Op` is an operator object, T the types of its operands (sharded.hpp, named.hpp), in the rule's order.
 //
 //   communication_free<Op, T...>   bool: no device needs what another one holds
 //   result_t<Op, T...>             the result's type; does not compile where communication would be owed, and says why
 //   result_at_t<Op, I, T...>       the same of an operator with several results
 //   why<Op, T...>                  the sentence, empty where nothing is wrong
-//   owed<From, To>                 the conversion between two partitions of one tensor: steps, and bytes per device
-//   complete_t<T>                  T with its partial sums completed; owed<T, complete_t<T>> is what that takes
+//
+// A question about a tensor that was refused is answered by silence: free, and refused.
 #pragma once
 
 #include <cfp/core/check.hpp>
 #include <cfp/core/infer.hpp>
-#include <cfp/core/sharded.hpp>
+#include <cfp/core/named.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -25,12 +25,24 @@ constexpr operator_view view_of() {
   return {Op::named ? Op::label() : std::string_view{}, Op::rule_source, Op::linear};
 }
 
-template <class First, class...>
-constexpr const mesh_shape& mesh_of = First::mesh_type::shape;
-
+// Lists are filled one by one: nvcc loses packs inside of nested braces.
 template <class... T>
 constexpr list<operand_view, max_operands> views() {
-  return {{{&T::dims_type::value, &T::held}...}, static_cast<int>(sizeof...(T))};
+  list<operand_view, max_operands> out;
+  (out.push({&T::dims_type::value, &T::held, name_of<T>()}), ...);
+  return out;
+}
+template <class... T>
+constexpr list<const mesh_shape*, max_operands> meshes_of() {
+  list<const mesh_shape*, max_operands> out;
+  (out.push(&T::mesh_type::shape), ...);
+  return out;
+}
+template <class... T>
+constexpr list<int, max_operands> written_of() {
+  list<int, max_operands> out;
+  (out.push(T::dims_type::value.written()), ...);
+  return out;
 }
 
 template <class T>
@@ -44,16 +56,14 @@ inline constexpr rule rule_of = outline_of<Op>.problem ? rule{} : parse(Op::rule
 
 template <class Op, class... T>
 constexpr inference inferred() {
-  constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
-  return infer(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), {{&T::mesh_type::shape...}, sizeof...(T)});
+  constexpr int dots = outline_of<Op>.ellipsis(written_of<T...>());
+  return infer(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), meshes_of<T...>());
 }
 
 // Only what later questions need is kept: constants cost the compiler memory.
 struct verdict {
   binding_problem::kind_t binding = binding_problem::nothing;
   conflict::kind_t clash = conflict::nothing;
-  int operand = -1;
-  long given = 0, wanted = 0;
   bool same_mesh = true;
   constexpr bool free() const { return same_mesh && binding == binding_problem::nothing && clash == conflict::nothing; }
 };
@@ -70,29 +80,27 @@ constexpr bool plain(const rule& r, const list<operand_view, max_operands>& oper
 }
 
 constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_view, max_operands>& operands, const mesh_shape& mesh) {
-  verdict out;
-  factor_sizes sizes;
-  sizes.count = r.factors.size();
+  std::string_view labels[max_factors]{};
+  bool lent[max_factors]{};
+  long sizes[max_factors]{};
+  factor_sources from;
   list<const partition*, max_operands> held;
   for (int i = 0; i < operands.size(); ++i) {
     const dimensions& d = *operands[i].shape;
     for (int k = 0; k < d.rank(); ++k) {
-      long& have = sizes[r.operands[i].factors[k]];
-      if (have != 0 && d.sizes[k] != 0 && have != d.sizes[k]) out = {binding_problem::sizes, conflict::nothing, i, d.sizes[k], have, true};
-      if (have == 0) have = d.sizes[k];
+      const int f = r.operands[i].factors[k];
+      if (const binding_problem b = from.take(d, k, i, f, labels[f], lent[f], sizes[f])) return {b.kind};
     }
     held.push(operands[i].held);
   }
   assignment unused;
-  if (out.binding == binding_problem::nothing) out.clash = settle(r, lin, held, mesh, unused).kind;
-  return out;
+  return {binding_problem::nothing, settle(r, lin, held, mesh, unused).kind};
 }
 
 constexpr verdict judge(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
                         const list<const mesh_shape*, max_operands>& meshes) {
   const inference it = infer(op, o, r, operands, meshes);
-  const binding_problem& b = it.bound.problem;
-  return {b.kind, it.flow.why.kind, b.operand, b.given, b.wanted, it.same_mesh};
+  return {it.bound.problem.kind, it.flow.why.kind, it.same_mesh};
 }
 
 constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
@@ -103,30 +111,57 @@ constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, 
   return judge_plain(r, op.linear, operands, *meshes[0]);
 }
 
+template <class Op, class... T>
+inline constexpr sentence no_tensor = [] {
+  sentence s;
+  long at = -1, first = -1;
+  ((++at, first = first < 0 && !partitioned_tensor<T> ? at : first), ...);
+  say(s, Op::named ? Op::label() : Op::rule_source, ": operand ", first, " is no partitioned tensor");
+  return s;
+}();
+
 // What is no list of one to eight partitioned tensors.
 template <class Op, class... T>
+consteval bool require_tensors() {
+  if constexpr ((partitioned_tensor<T> && ...)) return true;
+  else return operands_are_partitioned_tensors<said<shorten<no_tensor<Op, T...>.count>(no_tensor<Op, T...>)>>();
+}
+template <class Op, class... T>
 struct question {
-  static constexpr bool tensors = (partitioned_tensor<T> && ...);
-  static_assert(operands_are_partitioned_tensors<tensors>::require());
-  static constexpr verdict answer{binding_problem::operand_count, conflict::nothing, -1, sizeof...(T), outline_of<Op>.written.size()};
+  static_assert(require_tensors<Op, T...>());
+  static constexpr verdict answer{(partitioned_tensor<T> && ...) ? binding_problem::operand_count : binding_problem::nothing};
 };
 template <class Op, partitioned_tensor... T>
   requires(sizeof...(T) > 0 && sizeof...(T) <= max_operands)
 struct question<Op, T...> {
-  static constexpr int dots = outline_of<Op>.ellipsis({{T::dims_type::value.written()...}, sizeof...(T)});
-  static constexpr verdict answer = judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, {{{&T::dims_type::value, &T::held}...}, sizeof...(T)},
-                                                  {{&T::mesh_type::shape...}, sizeof...(T)});
+  static constexpr int dots = outline_of<Op>.ellipsis(written_of<T...>());
+  static constexpr verdict answer = judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), meshes_of<T...>());
 };
+
+// Whether something was said already: of an operand, or of the operator's rule.
+template <class Op, class... T>
+constexpr bool nothing_to_ask = (is_refused<T> || ...) || static_cast<bool>(outline_of<Op>.problem);
+
+template <class... T>
+constexpr bool all_tensors = (partitioned_tensor<T> && ...);
+
+template <class Op, class... T>
+constexpr bool free() {
+  if constexpr (nothing_to_ask<Op, T...>) return true;
+  else return question<Op, T...>::answer.free();
+}
 
 template <class Op, class... T>
 struct refusal {
   static constexpr sentence text = [] {
-    if constexpr (sizeof...(T) == 0 || sizeof...(T) > max_operands) {
+    if constexpr (nothing_to_ask<Op, T...>) {
+      return sentence{};
+    } else if constexpr (sizeof...(T) == 0 || sizeof...(T) > max_operands) {
       inference it;
       it.bound.problem = {binding_problem::operand_count, -1, -1, sizeof...(T), outline_of<Op>.written.size(), {}, nullptr};
-      return words(it, view_of<Op>(), {}, mesh_shape{});
+      return words(it, view_of<Op>(), list<operand_view, max_operands>{}, list<const mesh_shape*, max_operands>{});
     } else {
-      return words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), mesh_of<T...>);
+      return words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), meshes_of<T...>());
     }
   }();
 };
@@ -152,7 +187,7 @@ struct answered {
       say(out.problem, view_of<Op>().label.empty() ? Op::rule_source : view_of<Op>().label, ": two dimensions of the result would be named '", d.parts[twice],
           "'; rename it in one of the operands");
     }
-    out.placement = describe(it.flow.results[Result], d.parts, mesh_of<T...>);
+    out.placement = describe(it.flow.results[Result], d.parts, *meshes_of<T...>()[0]);
     return out;
   }();
 };
@@ -177,50 +212,72 @@ consteval bool require() {
     constexpr auto s = shorten<refusal<Op, T...>::text.count>(refusal<Op, T...>::text);
     using b = binding_problem;
     using c = conflict;
-    if constexpr (!v.same_mesh) return operands_share_one_mesh<false, s>::require();
-    else if constexpr (v.binding == b::unreadable) return rule_can_be_read<static_cast<int>(v.given), s>::require();
-    else if constexpr (v.binding == b::operand_count) return operands_as_many_as_the_rule_has<static_cast<int>(v.given), static_cast<int>(v.wanted), s>::require();
-    else if constexpr (v.binding == b::rank) return operand_has_the_dimensions_of_the_rule<v.operand, static_cast<int>(v.given), static_cast<int>(v.wanted), s>::require();
-    else if constexpr (v.binding == b::parts) return compound_dimension_fits_the_rule<v.operand < 0 ? 0 : v.operand, s>::require();
-    else if constexpr (v.binding == b::sizes) return sizes_agree<v.given, v.wanted, s>::require();
-    else if constexpr (v.clash == c::disagree) return operands_hold_a_common_factor_alike<false, s>::require();
-    else if constexpr (v.clash == c::whole_split) return whole_factor_is_not_split<false, s>::require();
-    else if constexpr (v.clash == c::halo) return neighbours_owe_no_halo<false, s>::require();
-    else if constexpr (v.clash == c::carry) return scanned_factor_is_not_split<false, s>::require();
-    else if constexpr (v.clash == c::partial_operand) return partial_sum_is_completed_first<false, s>::require();
-    else return axes_split_in_one_order<false, s>::require();
+    if constexpr (!v.same_mesh) return operands_share_one_mesh<said<s>>();
+    else if constexpr (v.binding == b::operand_count) return operands_as_many_as_the_rule_has<said<s>>();
+    else if constexpr (v.binding == b::rank) return operand_has_the_dimensions_of_the_rule<said<s>>();
+    else if constexpr (v.binding == b::parts) return compound_dimension_fits_the_rule<said<s>>();
+    else if constexpr (v.binding == b::order) return compound_dimension_is_in_the_order_of_the_rule<said<s>>();
+    else if constexpr (v.binding == b::names) return operands_call_a_common_factor_alike<said<s>>();
+    else if constexpr (v.binding == b::sizes) return sizes_agree<said<s>>();
+    else if constexpr (v.binding == b::indivisible) return factor_divides<said<s>>();
+    else if constexpr (v.clash == c::disagree) return operands_hold_a_common_factor_alike<said<s>>();
+    else if constexpr (v.clash == c::whole_split) return whole_factor_is_not_split<said<s>>();
+    else if constexpr (v.clash == c::halo) return neighbours_owe_no_halo<said<s>>();
+    else if constexpr (v.clash == c::carry) return scanned_factor_is_not_split<said<s>>();
+    else if constexpr (v.clash == c::partial_operand) return partial_sum_is_completed_first<said<s>>();
+    else return axes_split_in_one_order<said<s>>();
   }
   return true;
 }
 
-template <bool Free, class Op, int Result, class... T>
+enum class outcome { asked, silent, wrong };
+template <class Op, class... T>
+constexpr outcome outcome_of = nothing_to_ask<Op, T...>  ? outcome::silent
+                               : !free<Op, T...>()       ? outcome::wrong
+                               : all_tensors<T...>       ? outcome::asked
+                                                         : outcome::silent;
+
+template <class Answered>
+consteval bool require_names() {
+  if constexpr (Answered::texts.problem.empty()) return true;
+  else return dimensions_have_different_names<said<shorten<Answered::texts.problem.count>(Answered::texts.problem)>>();
+}
+
+template <outcome, class Op, int Result, class... T>
 struct checked_result {
-  static_assert(require<Op, T...>());
-  using type = checked_result;  // so that one mistake is one error
+  using type = refused;
 };
 template <class Op, int Result, class... T>
-struct checked_result<true, Op, Result, T...> {
+struct checked_result<outcome::wrong, Op, Result, T...> {
+  static_assert(require<Op, T...>());
+  using type = refused;
+};
+template <class Op, int Result, class... T>
+struct checked_result<outcome::asked, Op, Result, T...> {
   using answer = answered<Op, Result, T...>;
-  static_assert(dimensions_have_different_names<answer::texts.problem.empty(), shorten<answer::texts.problem.count>(answer::texts.problem)>::require());
-  using type = typename result_type<answer, typename mesh_type_of<T...>::type, std::make_integer_sequence<int, answer::texts.rank>>::type;
+  static_assert(require_names<answer>());
+  using type = std::conditional_t<answer::texts.problem.empty(),
+                                  typename result_type<answer, typename mesh_type_of<T...>::type, std::make_integer_sequence<int, answer::texts.rank>>::type, refused>;
 };
 
 }  // namespace detail
 
 /// Whether every device can do its share of `Op` with what it holds.
-template <auto Op, class... T>
-inline constexpr bool communication_free = detail::question<std::remove_cvref_t<decltype(Op)>, T...>::answer.free();
+template <const auto& Op, class... T>
+inline constexpr bool communication_free = detail::free<std::remove_cvref_t<decltype(Op)>, T...>();
 
-/// Why not, in words, with the cheapest change that makes it so.
-template <auto Op, class... T>
+/// Why not, in words, with the smallest change that makes it so.
+template <const auto& Op, class... T>
 inline constexpr std::string_view why = detail::refusal<std::remove_cvref_t<decltype(Op)>, T...>::text.view();
 
+// `Op` becomes a type at once: handed on as a value, nvcc's host pass forgets what it called it.
+
 /// The type of result number `Index` of an operator with several.
-template <auto Op, int Index, class... T>
-using result_at_t = typename detail::checked_result<communication_free<Op, T...>, std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
+template <const auto& Op, int Index, class... T>
+using result_at_t = typename detail::checked_result<detail::outcome_of<std::remove_cvref_t<decltype(Op)>, T...>, std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
 
 /// The type of the result (the first, of an operator with several).
-template <auto Op, class... T>
-using result_t = result_at_t<Op, 0, T...>;
+template <const auto& Op, class... T>
+using result_t = typename detail::checked_result<detail::outcome_of<std::remove_cvref_t<decltype(Op)>, T...>, std::remove_cvref_t<decltype(Op)>, 0, T...>::type;
 
 }  // namespace cfp

@@ -11,11 +11,22 @@ namespace cfp::inline v0_1 {
 
 /// Why a rule and its operands do not fit.
 struct binding_problem {
-  enum kind_t : std::uint8_t { nothing, unreadable, operand_count, mesh, rank, parts, sizes } kind = nothing;
-  int operand = -1, other = -1;
-  long given = 0, wanted = 0;  ///< counts or sizes; unreadable: `given` is the column
-  name factor;
-  const char* what = nullptr;  ///< unreadable
+  enum kind_t : std::uint8_t {
+    nothing,
+    unreadable,     ///< the rule
+    operand_count,
+    rank,           ///< an operand has another number of dimensions than the rule says
+    parts,          ///< a compound dimension has another number of parts than the rule or another operand
+    order,          ///< a compound dimension has the rule's parts in another order
+    names,          ///< two operands call one factor differently
+    sizes,          ///< two operands have one factor in different sizes, or factors do not make the size of a fused dimension
+    indivisible,    ///< a factor of a fused dimension does not divide among the devices that split it
+  } kind = nothing;
+  int operand = -1, other = -1;  ///< other: the one whose names or sizes were taken
+  long given = 0, wanted = 0;    ///< counts or sizes; unreadable: `given` is the column
+  name factor;                   ///< as the rule calls it
+  const char* what = nullptr;    ///< unreadable
+  int part = -1, other_part = -1;  ///< which of its operand's dimensions; order, names and sizes
 
   constexpr explicit operator bool() const { return kind != nothing; }
 };
@@ -24,12 +35,14 @@ struct binding_problem {
 struct operand_view {
   const dimensions* shape = nullptr;
   const partition* held = nullptr;
+  std::string_view label{};  ///< its name, where it has one
 };
 
 struct binding {
   rule r;                                  ///< with compound factors cut
   factor_sizes sizes;                      ///< 0: not known
   list<std::string_view, max_factors> labels;  ///< what the operands call the factors
+  list<bool, max_factors> lent;                ///< whether that is no name of theirs, but of a rule
   list<std::string_view, max_factors> rule_labels;  ///< what the rule calls them; empty for parts of one and for "..."
   list<partition, max_operands> operands;  ///< over the cut dimensions
   binding_problem problem;
@@ -50,6 +63,48 @@ constexpr binding_problem fits(const rule_outline& o, const list<operand_view, m
       return {binding_problem::rank, i, -1, ranks[i], wanted, {}, nullptr};
   return {};
 }
+
+namespace detail {
+
+// A part of a compound dimension that is called as the rule calls another one of that dimension.
+constexpr binding_problem out_of_order(const rule& r, int operand, int dim, const dimensions& shape) {
+  const pattern& p = r.operands[operand];
+  const int from = p.group.find(static_cast<signed char>(dim)), first = shape.first(dim);
+  for (int k = 0; k < shape.count(dim); ++k)
+    for (int j = 0; j < shape.count(dim); ++j)
+      if (j != k && same(shape.parts[first + k], r.factors[p.factors[from + j]].label.view()) &&
+          !same(shape.parts[first + j], r.factors[p.factors[from + j]].label.view()))
+        return {binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, nullptr, first + k, -1};
+  return {};
+}
+
+// Where factors have their names and sizes from: the first operand that has them, its own names before lent ones.
+struct factor_sources {
+  signed char named_by[max_factors]{}, named_part[max_factors]{}, sized_by[max_factors]{}, sized_part[max_factors]{};
+
+  // What operand `i` calls factor `f` and how long it is there; what does not agree.
+  constexpr binding_problem take(const dimensions& shape, int part, int i, int f, std::string_view& label, bool& lent, long& size) {
+    const std::string_view called = shape.parts[part];
+    if (!label.empty() && !lent && !shape.lent[part] && !same(label, called))
+      return {binding_problem::names, i, named_by[f], shape.sizes[part], size, {}, nullptr, part, named_part[f]};
+    if (label.empty() || (lent && !shape.lent[part])) {
+      label = called;
+      lent = shape.lent[part];
+      named_by[f] = static_cast<signed char>(i);
+      named_part[f] = static_cast<signed char>(part);
+    }
+    const long here = shape.sizes[part];
+    if (size != 0 && here != 0 && here != size) return {binding_problem::sizes, i, sized_by[f], here, size, {}, nullptr, part, sized_part[f]};
+    if (size == 0) {
+      size = here;
+      sized_by[f] = static_cast<signed char>(i);
+      sized_part[f] = static_cast<signed char>(part);
+    }
+    return {};
+  }
+};
+
+}  // namespace detail
 
 /// Binds a rule (its "..." expanded) to operands that `fits` found to have its dimensions.
 constexpr binding bind(const rule& r, const list<operand_view, max_operands>& operands) {
@@ -77,6 +132,8 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
         out.problem = {binding_problem::parts, i, -1, have, want, r.factors[f].label, nullptr};
         return out;
       }
+      if (want > 1 && have > 1) out.problem = detail::out_of_order(r, i, d, *operands[i].shape);
+      if (out.problem) return out;
     }
   }
   int total = 0;
@@ -86,10 +143,10 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
     return out;
   }
   out.r = cut_factors(r, parts, first);
-  for (int f = 0; f < out.r.factors.size(); ++f) out.sizes.push(0), out.labels.push({}), out.rule_labels.push({});
+  for (int f = 0; f < out.r.factors.size(); ++f) out.sizes.push(0), out.labels.push({}), out.rule_labels.push({}), out.lent.push(false);
   for (int f = 0; f < r.factors.size(); ++f)
     if (parts[f] == 1 && !r.factors[f].label.view().starts_with("..")) out.rule_labels[first[f]] = r.factors[f].label.view();
-  int sized_by[max_factors]{};
+  detail::factor_sources from_operands;
   for (int i = 0; i < operands.size(); ++i) {
     const pattern& p = r.operands[i];
     const pattern& cut = out.r.operands[i];
@@ -109,11 +166,9 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
         q.dims[at] = held.dims[part];
         for (int j = at; j < at + spans; ++j) out.given_part[i][j] = part;
         const int f = cut.factors[at];
-        if (spans == 1) {
-          if (out.labels[f].empty()) out.labels[f] = shape.parts[part];
-          if (out.sizes[f] == 0) out.sizes[f] = shape.sizes[part], sized_by[f] = i;
-          else if (shape.sizes[part] != 0 && shape.sizes[part] != out.sizes[f])
-            out.problem = {binding_problem::sizes, i, sized_by[f], shape.sizes[part], out.sizes[f], out.r.factors[f].label, nullptr};
+        if (spans == 1 && !out.problem) {
+          out.problem = from_operands.take(shape, part, i, f, out.labels[f], out.lent[f], out.sizes[f]);
+          if (out.problem) out.problem.factor = out.r.factors[f].label;
         }
         at += spans;
       }
@@ -136,27 +191,28 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
       if (end - k > 1 && size > 0) {
         if (unknowns == 1 && size % product == 0) out.sizes[unknown] = size / product;
         else if ((unknowns == 0 && size != product) || size % product != 0)
-          out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr};
+          out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part, -1};
       }
       k = end;
     }
   }
   for (int f = 0; f < out.r.factors.size(); ++f)
-    if (out.labels[f].empty()) out.labels[f] = out.rule_labels[f];
+    if (out.labels[f].empty()) out.labels[f] = out.rule_labels[f], out.lent[f] = true;
   return out;
 }
 
-/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does. Where that is
-/// taken too the name stands twice, and `readable` is false.
+/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does (and it is lent,
+/// as a name that only the rule has). Where that is taken too the name stands twice, and `readable` is false.
 constexpr dimensions result_dimensions(const binding& b, int result) {
   dimensions d;
   const pattern& p = b.r.results[result];
   for (int i = 0; i < p.factors.size(); ++i) {
     const int f = p.factors[i];
     std::string_view label = b.labels[f];
-    if (d.find(label) >= 0) label = b.rule_labels[f];
+    const bool taken = d.find(label) >= 0;
+    if (taken) label = b.rule_labels[f];
     d.readable = d.readable && !label.empty() && d.find(label) < 0;
-    d.push(label, b.sizes[f], p.group[i]);
+    d.push(label, b.sizes[f], p.group[i], taken || b.lent[f]);
   }
   return d;
 }

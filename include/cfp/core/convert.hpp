@@ -6,7 +6,7 @@
 
 namespace cfp::inline v0_1 {
 
-/// One step of a conversion along one mesh axis.
+/// One step of a conversion, along one mesh axis; a collective also along several at once.
 struct conversion_step {
   enum kind_t : std::uint8_t {
     all_reduce,      ///< partial -> replicate
@@ -19,7 +19,17 @@ struct conversion_step {
   } kind = slice;
   signed char axis = 0, dim = 0, to = 0;
   reduction combine = reduction::sum;
+  unsigned char axes = 0;  ///< of a collective along several: a bit for each; `axis` is the first of them, then
   friend constexpr bool operator==(const conversion_step&, const conversion_step&) = default;
+
+  constexpr bool along(int a) const { return axes == 0 ? a == axis : (axes >> a & 1) != 0; }
+  /// Devices that take part together.
+  constexpr long devices(const mesh_shape& mesh) const {
+    long n = 1;
+    for (int a = 0; a < mesh.rank(); ++a)
+      if (along(a)) n *= mesh.size(a);
+    return n;
+  }
 
   constexpr bool communicates() const { return kind <= all_to_all; }
   constexpr collective_kind collective() const { return static_cast<collective_kind>(kind); }
@@ -28,24 +38,52 @@ struct conversion_step {
 /// By `conversion_step::kind`.
 inline constexpr std::string_view step_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "slice", "mask", "pad"};
 
-/// The partition after a step. Only the innermost axis of a dimension can be gathered or moved.
+/// The partition after a step. Only the innermost axes of a dimension can be gathered or moved; what is scattered over
+/// several axes is split by them in the order of the mesh, what is moved as it was.
 constexpr partition after(partition p, const conversion_step& s) {
   using step = conversion_step;
-  if (s.kind == step::all_reduce || s.kind == step::reduce_scatter) p.partial[s.axis] = {};
-  if (s.kind == step::all_gather || s.kind == step::all_to_all || s.kind == step::pad) p.dims[s.dim].pop();
-  if (s.kind == step::reduce_scatter || s.kind == step::slice) p.split(s.dim, s.axis);
-  if (s.kind == step::all_to_all) p.split(s.to, s.axis);
-  if (s.kind == step::mask || s.kind == step::pad) p.partial[s.axis] = {true, reduction::sum};
+  const auto parts_done = [&] {
+    for (int a = 0; a < max_axes; ++a)
+      if (s.along(a)) p.partial[a] = {};
+  };
+  const auto unsplit = [&] {
+    list<signed char, max_axes> moved;
+    while (!p.dims[s.dim].empty() && s.along(p.dims[s.dim].back())) moved.insert(0, p.dims[s.dim].back()), p.dims[s.dim].pop();
+    return moved;
+  };
+  switch (s.kind) {
+    case step::all_reduce: parts_done(); break;
+    case step::reduce_scatter:
+      parts_done();
+      for (int a = 0; a < max_axes; ++a)
+        if (s.along(a)) p.split(s.dim, a);
+      break;
+    case step::all_gather: unsplit(); break;
+    case step::all_to_all:
+      for (signed char a : unsplit()) p.split(s.to, a);
+      break;
+    case step::slice: p.split(s.dim, s.axis); break;
+    case step::mask: p.partial[s.axis] = {true, reduction::sum}; break;
+    case step::pad:
+      p.dims[s.dim].pop();
+      p.partial[s.axis] = {true, reduction::sum};
+      break;
+  }
   return p;
+}
+
+/// Elements of the tensor as held without the split along the axes of a step; `p` is the partition before it, `elements`
+/// those of the unsplit tensor. What `bytes_sent` is of.
+constexpr long elements_before_split(const conversion_step& s, const partition& p, long elements, const mesh_shape& mesh) {
+  for (int d = 0; d < p.rank(); ++d)
+    for (signed char a : p.dims[d])
+      if (!s.along(a)) elements /= mesh.size(a);
+  return elements;
 }
 
 /// Bytes a device sends in this step; `p` is the partition before it, `bytes` the size of the unsplit tensor.
 constexpr long bytes_sent(const conversion_step& s, const partition& p, long bytes, const mesh_shape& mesh) {
-  if (!s.communicates()) return 0;
-  for (int d = 0; d < p.rank(); ++d)
-    for (signed char a : p.dims[d])
-      if (a != s.axis) bytes /= mesh.size(a);
-  return bytes_sent(s.collective(), bytes, mesh.size(s.axis));
+  return s.communicates() ? bytes_sent(s.collective(), elements_before_split(s, p, bytes, mesh), s.devices(mesh)) : 0;
 }
 
 struct conversion {
@@ -75,7 +113,7 @@ struct conversion_cost {
   }
 };
 
-// Steps that can follow partition `p`. Calls `f(step)`.
+// Steps along one axis that can follow partition `p`. Calls `f(step)`.
 template <class F>
 constexpr void each_step(const partition& p, const mesh_shape& mesh, F&& f) {
   using step = conversion_step;
@@ -101,13 +139,54 @@ constexpr void each_step(const partition& p, const mesh_shape& mesh, F&& f) {
   }
 }
 
+// Collectives along several axes at once that can follow partition `p`.
+template <class F>
+constexpr void each_wide_step(const partition& p, const mesh_shape& mesh, F&& f) {
+  using step = conversion_step;
+  const auto several = [](unsigned axes) { return (axes & (axes - 1)) != 0; };
+  const auto tell = [&](step s, unsigned axes) {
+    s.axes = static_cast<unsigned char>(axes);
+    while ((axes >> s.axis & 1) == 0) ++s.axis;
+    f(s);
+  };
+  for (unsigned axes = 1; axes < 1U << mesh.rank(); ++axes) {
+    bool parts = several(axes), known = false;
+    reduction combine = reduction::sum;
+    for (int a = 0; a < mesh.rank() && parts; ++a) {
+      if ((axes >> a & 1) == 0) continue;
+      parts = mesh.size(a) > 1 && p.partial[a].owed && (!known || p.partial[a].combine == combine);
+      combine = p.partial[a].combine;
+      known = true;
+    }
+    if (!parts) continue;
+    tell({step::all_reduce, 0, 0, 0, combine}, axes);
+    for (int d = 0; d < p.rank(); ++d) tell({step::reduce_scatter, 0, static_cast<signed char>(d), 0, combine}, axes);
+  }
+  for (int d = 0; d < p.rank(); ++d) {
+    unsigned axes = 0;
+    for (int i = p.dims[d].size() - 1; i >= 0; --i) {
+      axes |= 1U << p.dims[d][i];
+      if (!several(axes)) continue;
+      tell({step::all_gather, 0, static_cast<signed char>(d)}, axes);
+      for (int to = 0; to < p.rank(); ++to)
+        if (to != d) tell({step::all_to_all, 0, static_cast<signed char>(d), static_cast<signed char>(to)}, axes);
+    }
+  }
+}
+
 }  // namespace detail
 
-/// The cheapest conversion: fewest bytes sent, then fewest of them over the outer axes, whose links are no faster, then fewest
+/// What a conversion is chosen by, beside the bytes it sends.
+struct conversion_prices {
+  bool several_axes = false;  ///< whether there are groups of devices over several axes, for one collective along all of them
+  long call = 0;              ///< bytes that could be sent in the time a collective takes before it sends any
+};
+
+/// The cheapest conversion: fewest bytes sent (and calls, priced in bytes), then fewest of them over the outer axes, whose links are no faster, then fewest
 /// collectives, then fewest steps.
 /// Uniform-cost search over partitions.
 constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
-                             const mesh_shape& mesh) {
+                             const mesh_shape& mesh, const conversion_prices& prices = {}) {
   struct state {
     partition at{};
     detail::conversion_cost cost{};
@@ -119,8 +198,12 @@ constexpr conversion convert(const partition& from, const partition& to, const e
   out.possible = true;
   if (from == to) return out;
   const long bytes = elements(shape) * element_bytes;
+  const auto each = [&](const partition& p, auto&& f) {
+    detail::each_step(p, mesh, f);
+    if (prices.several_axes) detail::each_wide_step(p, mesh, f);
+  };
   // One step that leads there is never dearer than several.
-  detail::each_step(from, mesh, [&](const conversion_step& s) {
+  each(from, [&](const conversion_step& s) {
     if (!out.steps.empty() || !(after(from, s) == to) || !divides(to, shape, mesh)) return;
     out.steps.push(s);
     out.bytes = bytes_sent(s, from, bytes, mesh);
@@ -141,16 +224,16 @@ constexpr conversion convert(const partition& from, const partition& to, const e
       break;
     }
     const partition here = states[best].at;  // a copy: the states move when they grow
-    detail::each_step(here, mesh, [&](const conversion_step& s) {
+    each(here, [&](const conversion_step& s) {
       // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
-      if (from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate) return;
+      if (s.axes == 0 && from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate) return;
       // Owing a sum that the target does not owe never helps.
       if ((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed) return;
       const partition next = after(here, s);
       if (!divides(next, shape, mesh)) return;
       const long sent = bytes_sent(s, here, bytes, mesh);
       detail::conversion_cost cost = states[best].cost;
-      cost.bytes += sent;
+      cost.bytes += sent + (s.communicates() ? prices.call : 0);
       cost.outer += (mesh.rank() - 1 - s.axis) * sent;
       cost.collectives += s.communicates();
       ++cost.steps;

@@ -1,5 +1,6 @@
 // The dimensions of a tensor: ordered names with their sizes. A compound dimension holds several, major first, so that
-// a fused weight can be split by one of them: `dims<"width=768", "(three=3 heads=12 d=64)">`.
+// a fused weight can be split by one of them: `dims<"width=768", "(three=3 heads=12 d=64)">`. A name behind `~` is one
+// that a rule gave, for want of another: it is equal to every name.
 #pragma once
 
 #include <cfp/core/parse.hpp>
@@ -13,6 +14,7 @@ struct dimensions {
   list<std::string_view, max_dims> parts;
   extents sizes;                      ///< elements; 0 where only run time knows
   list<signed char, max_dims> group;  ///< which written dimension a part belongs to
+  list<bool, max_dims> lent;          ///< whether a rule gave the name
   bool readable = true;               ///< whether the texts they come from could be read
 
   constexpr int rank() const { return parts.size(); }
@@ -29,10 +31,11 @@ struct dimensions {
     return n;
   }
   constexpr int first(int dim) const { return group.find(static_cast<signed char>(dim)); }
-  constexpr void push(std::string_view label, long size, int dim) {
+  constexpr void push(std::string_view label, long size, int dim, bool is_lent = false) {
     parts.push(label);
     sizes.push(size);
     group.push(static_cast<signed char>(dim));
+    lent.push(is_lent);
   }
   constexpr bool known() const { return !sizes.contains(0); }
   friend constexpr bool operator==(const dimensions&, const dimensions&) = default;
@@ -49,6 +52,8 @@ constexpr text_error read_dimension(std::string_view source, int dim, dimensions
   if (compound) ++at;
   do {
     while (compound && at < end && c[at] == ' ') ++at;
+    const bool lent = at < end && c[at] == '~';
+    if (lent) ++at;
     const int from = at;
     while (at < end && is_name_character(c[at])) ++at;
     if (at == from) return {"expected a name of letters, digits and '_'", at + 1};
@@ -64,7 +69,7 @@ constexpr text_error read_dimension(std::string_view source, int dim, dimensions
       while (at < end && c[at] >= '0' && c[at] <= '9') size = size * 10 + (c[at++] - '0');
       if (at == digits || size == 0 || at - digits > 15) return {"expected a size of at least 1 after '='", at + 1};
     }
-    out.push(word, size, dim);
+    out.push(word, size, dim, lent);
     while (compound && at < end && c[at] == ' ') ++at;
   } while (compound && at < end && c[at] != ')');
   if (compound && at == end) return {"expected ')'", at + 1};
@@ -79,6 +84,7 @@ constexpr void write_dimension(const dimensions& d, int dim, text<Capacity>& out
   if (count > 1) out.push('(');
   for (int i = first; i < first + count; ++i) {
     if (i > first) out.push(' ');
+    if (d.lent[i]) out.push('~');
     out += d.parts[i];
     if (d.sizes[i] > 0) say(out, "=", d.sizes[i]);
   }

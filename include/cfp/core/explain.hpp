@@ -33,6 +33,18 @@ constexpr void say_axes(sentence& s, const list<signed char, max_axes>& axes, co
     say(s, i == 0 ? "" : " ", m.axes[axes[i]].label.view(), "=", static_cast<long>(m.size(axes[i])));
 }
 
+constexpr void say_axes(sentence& s, const mesh_shape& m) {
+  for (int a = 0; a < m.rank(); ++a) say(s, a ? " " : "", m.axes[a].label.view(), "=", static_cast<long>(m.size(a)));
+}
+
+constexpr void say_dimensions(sentence& s, const dimensions& d) {
+  for (int i = 0; i < d.rank(); ++i) {
+    say(s, i ? " " : "(", d.parts[i]);
+    if (d.sizes[i] > 0) say(s, "=", d.sizes[i]);
+  }
+  say(s, ")");
+}
+
 /// Whether sizes (0: not known) divide among the devices that hold them.
 constexpr sharding_problem size_problem(const dimensions& d, const partition& p, const mesh_shape& m, const extents& sizes) {
   for (int i = 0; i < d.rank(); ++i)

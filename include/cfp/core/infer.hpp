@@ -41,7 +41,7 @@ constexpr inference infer(const operator_view& op, const rule_outline& o, const 
       if (out.flow.assigned.factor[a] == f) n *= mesh.size(a);
     if (out.bound.sizes[f] % n == 0) continue;
     // Only a fused dimension can bring this: its own size was checked, the major factor's was not.
-    out.bound.problem = {binding_problem::sizes, -1, -1, out.bound.sizes[f], n, out.bound.r.factors[f].label, nullptr};
+    out.bound.problem = {binding_problem::indivisible, -1, -1, out.bound.sizes[f], n, out.bound.r.factors[f].label, nullptr};
   }
   return out;
 }
@@ -50,8 +50,10 @@ namespace detail {
 
 struct mend {
   bool found = false, sized = false;
+  int changed = 0;  // operands
   long bytes = 0;
   int collectives = 0;
+  int crowded = 0;  // dimensions of theirs that several axes split then
   bool result_partial = false;
   sentence words;
 };
@@ -76,10 +78,20 @@ struct explainer {
     else say(s, op.label, ": ");
   }
   constexpr void operand(sentence& s, int i) const {
-    say(s, "operand ", static_cast<long>(i), " (");
+    say(s, "operand ", static_cast<long>(i), operands[i].label.empty() ? "" : " '", operands[i].label, operands[i].label.empty() ? " (" : "' (");
     const dimensions& d = *operands[i].shape;
     for (int k = 0; k < d.rank(); ++k) say(s, k ? " " : "", d.parts[k]);
     say(s, ")");
+  }
+
+  constexpr void operand(sentence& s, int i, std::string_view before) const {
+    say(s, before);
+    operand(s, i);
+  }
+  // One of its dimensions, with its size where that is known.
+  constexpr void part(sentence& s, int i, int at, long size) const {
+    say(s, " has '", operands[i].shape->parts[at], "'");
+    if (size > 0) say(s, " of size ", size);
   }
 
   // An operand's partition with one axis doing what the assignment of a factor to it asks; axes stand in mesh order.
@@ -102,7 +114,8 @@ struct explainer {
     return out;
   }
 
-  // The cheapest change along one axis that lets the operator run; other axes stay as they are.
+  // The change along one axis that lets the operator run and touches fewest operands, then sends least; other axes stay
+  // as they are.
   constexpr mend cheapest(int axis) const {
     mend best;
     const rule& r = it.bound.r;
@@ -114,6 +127,10 @@ struct explainer {
       for (int i = 0; i < operands.size() && m.found; ++i) {
         const partition &now = it.bound.operands[i], need = changed(i, axis, f);
         if (now == need) continue;
+        if (need.partial[axis].owed) m.found = false;  // what is complete is not made parts of a sum again
+        if (!m.found) break;
+        ++m.changed;
+        for (const auto& axes : need.dims) m.crowded += axes.size() > 1;
         extents shape;
         for (int k = 0; k < now.rank(); ++k) {
           const long size = it.bound.sizes[r.operands[i].factors[k]];
@@ -135,8 +152,10 @@ struct explainer {
         for (const pattern& p : r.results) m.result_partial = m.result_partial || p.dim_of(f) < 0;
       m.result_partial = m.result_partial || f == assignment::partial;
       if (m.words.empty() || !m.found) continue;
-      const bool better = m.bytes != best.bytes ? m.bytes < best.bytes
+      const bool better = m.changed != best.changed           ? m.changed < best.changed
+                          : m.bytes != best.bytes             ? m.bytes < best.bytes
                           : m.collectives != best.collectives ? m.collectives < best.collectives
+                          : m.crowded != best.crowded         ? m.crowded < best.crowded
                                                               : m.result_partial < best.result_partial;
       if (!best.found || better) best = m;
     }
@@ -153,7 +172,7 @@ struct explainer {
       case step::reduce_scatter: say(s, "reduce_scatter operand ", n, " into '", dim(c.dim), "'"); break;
       case step::all_to_all: say(s, "all_to_all operand ", n, " from '", dim(c.dim), "' to '", dim(c.to), "'"); break;
       case step::slice: say(s, "split '", dim(c.dim), "' of operand ", n); break;
-      default: say(s, "mask operand ", n); break;
+      default: say(s, "hold operand ", n, " as parts of a sum"); break;
     }
     say(s, " over '", axis_name(c.axis), "'");
   }
@@ -236,14 +255,36 @@ struct explainer {
           say(s, "compound dimensions make ", w.given, " factors, at most ", w.wanted, " fit");
         }
         break;
-      case binding_problem::sizes:
-        if (w.operand < 0) {
-          say(s, "'", w.factor.view(), "' has ", w.given, " elements, which ", w.wanted, " devices do not divide");
-          break;
-        }
+      case binding_problem::order:
         operand(s, w.operand);
-        if (w.other >= 0) say(s, " has '", w.factor.view(), "' of size ", w.given, ", operand ", static_cast<long>(w.other), " of size ", w.wanted);
-        else say(s, " has a dimension of size ", w.given, ", its factors make ", w.wanted);
+        say(s, " has '", operands[w.operand].shape->parts[w.part], "' as part ", w.given + 1, " of a compound dimension, the rule \"", op.rule, "\" as part ",
+            w.wanted + 1, "; store it in that order, or call its parts otherwise");
+        break;
+      case binding_problem::names:
+        operand(s, w.operand);
+        part(s, w.operand, w.part, w.given);
+        operand(s, w.other, " where ");
+        part(s, w.other, w.other_part, w.wanted);
+        say(s, ", and the rule \"", op.rule, "\" has one '", w.factor.view(), "': a transposed or another tensor; if the two are the same, say so: cfp::renamed<operand ",
+            static_cast<long>(w.operand), ", \"", operands[w.operand].shape->parts[w.part], "\", \"", operands[w.other].shape->parts[w.other_part], "\">");
+        break;
+      case binding_problem::sizes:
+        operand(s, w.operand);
+        part(s, w.operand, w.part, w.given);
+        if (w.other >= 0) {
+          operand(s, w.other, ", ");
+          part(s, w.other, w.other_part, w.wanted);
+        } else {
+          say(s, ", but its factors make ", w.wanted, ":");
+          for (int k = 0; k < it.bound.r.operands[w.operand].factors.size(); ++k) {
+            const int f = it.bound.r.operands[w.operand].factors[k];
+            if (it.bound.given_part[w.operand][k] != w.part || it.bound.sizes[f] == 0) continue;
+            say(s, " ", factor_name(f), "=", it.bound.sizes[f]);
+          }
+        }
+        break;
+      case binding_problem::indivisible:
+        say(s, "'", w.factor.view(), "' has ", w.given, " elements, which ", w.wanted, " devices do not divide");
         break;
       default: break;
     }
@@ -255,12 +296,21 @@ struct explainer {
 
 /// Why an operator cannot run without communication, with the cheapest change that lets it; empty if it can.
 constexpr sentence words(const inference& it, const operator_view& op, const list<operand_view, max_operands>& operands,
-                         const mesh_shape& mesh, long element_bytes = 4) {
+                         const list<const mesh_shape*, max_operands>& meshes, long element_bytes = 4) {
+  const mesh_shape none;
+  const mesh_shape& mesh = meshes.empty() ? none : *meshes[0];
   const detail::explainer e{op, it, operands, mesh, element_bytes};
   sentence s;
   if (!it.same_mesh) {
     e.say_operator(s);
-    say(s, "operands are partitioned over different meshes");
+    int other = 0;
+    while (*meshes[other] == mesh) ++other;
+    for (const int i : {0, other}) {
+      e.operand(s, i, i ? ", " : "");
+      say(s, i ? " over (" : " is partitioned over the mesh (");
+      detail::say_axes(s, *meshes[i]);
+      say(s, ")");
+    }
   }
   if (it.bound.problem) return e.binding_words();
   if (it.flow.why) return e.conflict_words();

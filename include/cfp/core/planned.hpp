@@ -3,16 +3,9 @@
 
 #include <cfp/core/ask.hpp>
 #include <cfp/core/convert.hpp>
+#include <cfp/core/named.hpp>
 
 namespace cfp::inline v0_1 {
-
-/// A tensor of a plan, in one of the partitions it is held in, and the bytes of one of its elements.
-template <lit Name, class Tensor, long Bytes = 4>
-struct held_as {
-  static constexpr std::string_view name = Name.view();
-  static constexpr long element_bytes = Bytes;
-  using type = Tensor;
-};
 
 /// What an operator of a plan splits over a mesh axis.
 template <lit Factor, lit Axis>
@@ -174,9 +167,9 @@ template <class Question>
 consteval bool require_planned() {
   if constexpr (Question::problem.kind != plan_problem::nothing) {
     constexpr auto s = shorten<Question::problem.why.count>(Question::problem.why);
-    if constexpr (Question::problem.kind == plan_problem::placement) return planned_partition_is_what_the_operator_makes<false, s>::require();
-    else if constexpr (Question::problem.kind == plan_problem::sizes) return planned_tensor_fits_the_rule<false, s>::require();
-    else return planned_split_is_admissible<false, s>::require();
+    if constexpr (Question::problem.kind == plan_problem::placement) return planned_partition_is_what_the_operator_makes<said<s>>();
+    else if constexpr (Question::problem.kind == plan_problem::sizes) return planned_tensor_fits_the_rule<said<s>>();
+    else return planned_split_is_admissible<said<s>>();
   }
   return true;
 }
@@ -214,7 +207,7 @@ struct resharding {
 template <class Question>
 consteval bool require_step() {
   if constexpr (!Question::answer.found)
-    return planned_step_leads_from_one_partition_to_the_other<Question::answer.found, shorten<Question::answer.why.count>(Question::answer.why)>::require();
+    return planned_step_leads_from_one_partition_to_the_other<said<shorten<Question::answer.why.count>(Question::answer.why)>>();
   return true;
 }
 
@@ -262,7 +255,7 @@ template <class Reshards, collective_count Planned>
 consteval bool require_sent() {
   if constexpr (!(Reshards::sent == Planned)) {
     using question = sent_question<Reshards, Planned>;
-    return communication_is_as_planned<false, shorten<question::why.count>(question::why)>::require();
+    return communication_is_as_planned<said<shorten<question::why.count>(question::why)>>();
   }
   return true;
 }
@@ -273,8 +266,26 @@ consteval bool require_sent() {
 template <class Reshards, collective_count Planned>
 inline constexpr bool sent_as_planned = detail::require_sent<Reshards, Planned>();
 
+namespace detail {
+
+template <class Plan, class Mesh>
+inline constexpr sentence other_mesh = [] {
+  sentence s;
+  say(s, "the plan was made for the mesh (");
+  say_axes(s, Plan::mesh::shape);
+  say(s, "), not for (");
+  say_axes(s, Mesh::shape);
+  say(s, ")");
+  return s;
+}();
+
+}  // namespace detail
+
 /// Whether a plan was made for this mesh.
 template <class Plan, class Mesh>
-inline constexpr bool planned_for_mesh = plan_is_made_for_this_mesh<(Plan::mesh::shape == Mesh::shape)>::require();
+inline constexpr bool planned_for_mesh = [] {
+  if constexpr (Plan::mesh::shape == Mesh::shape) return true;
+  else return plan_is_made_for_this_mesh<said<shorten<detail::other_mesh<Plan, Mesh>.count>(detail::other_mesh<Plan, Mesh>)>>();
+}();
 
 }  // namespace cfp

@@ -9,6 +9,7 @@
 #include <cfp/core/dims.hpp>
 #include <cfp/core/check.hpp>
 #include <cfp/core/explain.hpp>
+#include <cfp/core/refused.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -144,72 +145,63 @@ struct partitioned {
 
 namespace detail {
 
-template <class Dims>
-consteval bool require_dims() {
-  if constexpr (!Dims::value.readable) {
-    constexpr sentence why = Dims::problem();
-    constexpr auto s = shorten<why.count>(why);
-    if constexpr (Dims::problem_column() > 0) return dimension_can_be_read<Dims::problem_column(), s>::require();
-    else return dimensions_have_different_names<Dims::value.readable, s>::require();
-  }
-  return true;
-}
-
-template <class Question>
-consteval bool require_partition() {
-  constexpr sharding_problem problem = Question::read.problem;
-  if constexpr (static_cast<bool>(problem)) {
-    constexpr auto s = shorten<Question::why.count>(Question::why);
-    using w = sharding_problem;
-    if constexpr (problem.kind == w::unknown_dimension) return dimension_is_of_the_tensor<false, s>::require();
-    else if constexpr (problem.kind == w::unknown_axis) return axis_is_of_the_mesh<false, s>::require();
-    else if constexpr (problem.kind == w::axis_twice) return axis_is_used_once<false, s>::require();
-    else if constexpr (problem.kind == w::dimension_twice) return dimension_is_split_once<false, s>::require();
-    else return size_divides<problem.size, problem.pieces, s>::require();
-  }
-  return true;
-}
-
 // Only the text is kept, constants cost the compiler memory; what is wrong is found again where something is.
 struct canonical_placement {
-  text<127> placement;
+  text<199> placement;
   bool fits = true;
 };
 constexpr canonical_placement place(const list<placement_text, max_placements>& written, const dimensions& d, const mesh_shape& m) {
   const partition_read r = read_partition(written, d, m);
   canonical_placement out;
   out.fits = d.readable && !r.problem;
-  if (out.fits) out.placement = describe<127>(r.value, d.parts, m);
+  if (out.fits) out.placement = describe<199>(r.value, d.parts, m);
   return out;
 }
 
 template <class Dims, class Mesh, class... P>
-struct partition_question {
-  static constexpr partition_read read = read_partition({{P::value...}, sizeof...(P)}, Dims::value, Mesh::shape);
-  static constexpr sentence why = words(read.problem, Dims::value, read.value, Mesh::shape);
-};
-
-template <bool Fits, class Dims, class Question>
-struct require_canonical {};
-template <class Dims, class Question>
-struct require_canonical<false, Dims, Question> {
-  static_assert(require_dims<Dims>());
-  static_assert(!Dims::value.readable || require_partition<Question>());
-};
-
-template <class Dims, class Mesh, class... P>
-struct canonical {
+struct placing {
   static_assert(sizeof...(P) <= max_placements, "a partition names at most as many splits as a mesh has axes");
   static constexpr canonical_placement placed = place({{P::value...}, sizeof...(P)}, Dims::value, Mesh::shape);
-  static_assert(sizeof(require_canonical<placed.fits, Dims, partition_question<Dims, Mesh, P...>>) > 0);
-  using type = partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<placed.placement.count>(placed.placement)>;
+};
+
+// What is wrong with dimensions, or with a partition of them; the sentence is made where there is something to say.
+template <class Dims, class Mesh, class... P>
+consteval bool require_partition() {
+  if constexpr (!Dims::value.readable) {
+    constexpr sentence why = Dims::problem();
+    constexpr auto s = shorten<why.count>(why);
+    if constexpr (Dims::problem_column() > 0) return dimension_can_be_read<said<s>>();
+    else return dimensions_have_different_names<said<s>>();
+  } else {
+    constexpr partition_read read = read_partition({{P::value...}, sizeof...(P)}, Dims::value, Mesh::shape);
+    constexpr sentence why = words(read.problem, Dims::value, read.value, Mesh::shape);
+    constexpr auto s = shorten<why.count>(why);
+    using w = sharding_problem;
+    if constexpr (read.problem.kind == w::unknown_dimension) return dimension_is_of_the_tensor<said<s>>();
+    else if constexpr (read.problem.kind == w::unknown_axis) return axis_is_of_the_mesh<said<s>>();
+    else if constexpr (read.problem.kind == w::axis_twice) return axis_is_used_once<said<s>>();
+    else if constexpr (read.problem.kind == w::dimension_twice) return dimension_is_split_once<said<s>>();
+    else return size_divides<said<s>>();
+  }
+}
+
+template <bool Fits, class Dims, class Mesh, class... P>
+struct canonical {
+  using at = placing<Dims, Mesh, P...>;
+  using type =
+      partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<at::placed.placement.count>(at::placed.placement)>;
+};
+template <class Dims, class Mesh, class... P>
+struct canonical<false, Dims, Mesh, P...> {
+  static_assert(require_partition<Dims, Mesh, P...>());
+  using type = refused;
 };
 
 }  // namespace detail
 
 /// A tensor with these dimensions, partitioned over a mesh by `split<...>` and `partial<...>`; what they do not name is
-/// replicated. The same meaning is always the same type.
+/// replicated. The same meaning is always the same type. What cannot be is said once, and is `refused` from then on.
 template <class Dims, class Mesh, class... P>
-using sharded = typename detail::canonical<Dims, Mesh, P...>::type;
+using sharded = typename detail::canonical<detail::placing<Dims, Mesh, P...>::placed.fits, Dims, Mesh, P...>::type;
 
 }  // namespace cfp

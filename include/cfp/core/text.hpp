@@ -79,15 +79,15 @@ constexpr void append(text<Capacity>& to, long number) {
 /// Appends words and numbers in order.
 template <int Capacity, class... Piece>
 constexpr void say(text<Capacity>& to, const Piece&... piece) {
-  const auto one = [&](const auto& p) {
-    if constexpr (requires { std::string_view(p); }) {
-      std::string_view words(p);
+  const auto one = [&](const auto& one_piece) {
+    if constexpr (requires { std::string_view(one_piece); }) {
+      std::string_view words(one_piece);
       if (const auto room = static_cast<std::size_t>(Capacity - to.count); Capacity == sentence::capacity && words.size() > room)
         words = words.substr(0, room);  // a message may end early
       to += words;
     } else {
       text<23> digits;
-      append(digits, p);
+      append(digits, one_piece);
       if (Capacity != sentence::capacity || digits.count <= Capacity - to.count) to += digits.view();
     }
   };

@@ -49,7 +49,7 @@ template <class Plan, auto Model>
 consteval bool require_model() {
   using question = model_question<Plan, Model>;
   if constexpr (!question::why.empty())
-    return plan_fits_the_model<false, shorten<question::why.count>(question::why)>::require();
+    return plan_fits_the_model<said<shorten<question::why.count>(question::why)>>();
   return true;
 }
 

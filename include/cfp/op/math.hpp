@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace cfp::inline v0_1 {
 
@@ -36,18 +37,25 @@ struct dual {
   CFP_HOST_DEVICE friend constexpr bool operator>(dual a, dual b) { return a.value > b.value; }
 };
 
-CFP_HOST_DEVICE inline float exp(float x) { return std::exp(x); }
-CFP_HOST_DEVICE inline double exp(double x) { return std::exp(x); }
-CFP_HOST_DEVICE inline float log(float x) { return std::log(x); }
-CFP_HOST_DEVICE inline double log(double x) { return std::log(x); }
-CFP_HOST_DEVICE inline float sqrt(float x) { return std::sqrt(x); }
-CFP_HOST_DEVICE inline double sqrt(double x) { return std::sqrt(x); }
-CFP_HOST_DEVICE inline float tanh(float x) { return std::tanh(x); }
-CFP_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
-CFP_HOST_DEVICE inline float sin(float x) { return std::sin(x); }
-CFP_HOST_DEVICE inline double sin(double x) { return std::sin(x); }
-CFP_HOST_DEVICE inline float cos(float x) { return std::cos(x); }
-CFP_HOST_DEVICE inline double cos(double x) { return std::cos(x); }
+// Templates, so that who writes `using namespace cfp` finds the standard library's functions of one type first.
+template <class T>
+  requires std::is_floating_point_v<T>
+CFP_HOST_DEVICE T exp(T x) { return std::exp(x); }
+template <class T>
+  requires std::is_floating_point_v<T>
+CFP_HOST_DEVICE T log(T x) { return std::log(x); }
+template <class T>
+  requires std::is_floating_point_v<T>
+CFP_HOST_DEVICE T sqrt(T x) { return std::sqrt(x); }
+template <class T>
+  requires std::is_floating_point_v<T>
+CFP_HOST_DEVICE T tanh(T x) { return std::tanh(x); }
+template <class T>
+  requires std::is_floating_point_v<T>
+CFP_HOST_DEVICE T sin(T x) { return std::sin(x); }
+template <class T>
+  requires std::is_floating_point_v<T>
+CFP_HOST_DEVICE T cos(T x) { return std::cos(x); }
 /// 1 / (1 + exp(-x)), with a derivative where exp(-x) overflows too: write x * sigmoid(x), not x / (1 + exp(-x)).
 /// On devices by the fast instructions: off by less than 2^-21 (4 + |x|) of itself, which numbers of 16 bits do not show.
 CFP_HOST_DEVICE inline float sigmoid(float x) {

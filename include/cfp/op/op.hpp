@@ -86,7 +86,7 @@ template <lit Rule, class Derived>
 constexpr auto traits_of() {
   if constexpr (static_cast<bool>(readable<Rule>::problem)) {
     constexpr sentence why = readable<Rule>::why();
-    static_assert(rule_can_be_read<readable<Rule>::problem.column, shorten<why.count>(why)>::require());
+    static_assert(rule_can_be_read<said<shorten<why.count>(why)>>());
     return map_traits{};
   } else if constexpr (!std::is_void_v<Derived>) {
     return map_traits{};

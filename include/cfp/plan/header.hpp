@@ -107,7 +107,7 @@ class header_writer {
   // What follows the type where elements do not take four bytes.
   std::string bytes(const value& v) const {
     const long width = v.width(p_.code.real_bytes);
-    return width == 4 ? "" : ", " + std::to_string(width);
+    return width == 4 ? "" : ", cfp::element_of<" + std::to_string(width) + ">";
   }
 
   // Several buffers may hold one tensor in one partition: one alias for all.

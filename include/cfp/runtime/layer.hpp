@@ -230,16 +230,21 @@ consteval bool require_layer() {
   using r = layer_report;
   if constexpr (Layer::report.problem != r::nothing) {
     constexpr auto s = shorten<Layer::report.why.count>(Layer::report.why);
-    if constexpr (Layer::report.problem == r::untraceable) return model_can_be_traced<false, s>::require();
+    if constexpr (Layer::report.problem == r::untraceable) return model_can_be_traced<said<s>>();
     else if constexpr (Layer::report.problem == r::too_long) {
-      constexpr schedule none{};
-      constexpr long most = none.collectives.capacity;
-      return layer_is_short_enough<most + Layer::report.forward.over + Layer::report.backward.over + Layer::report.gradients.over, most>::require();
-    } else if constexpr (Layer::report.problem == r::unknown_tensor) return given_tensor_is_of_the_layer<false, s>::require();
-    else if constexpr (Layer::report.problem == r::partition) return given_partition_fits_its_tensor<false, s>::require();
-    else if constexpr (Layer::report.problem == r::whole_split) return whole_factor_is_not_split<false, s>::require();
-    else if constexpr (Layer::report.problem == r::contradiction) return given_partitions_agree<false, s>::require();
-    else return factor_divides<false, s>::require();
+      constexpr sentence why = [] {
+        sentence text;
+        const schedule none{};
+        say(text, Layer::report.forward.over + Layer::report.backward.over + Layer::report.gradients.over,
+            " collectives more than the ", none.collectives.capacity, " of a pass that fit");
+        return text;
+      }();
+      return layer_is_short_enough<said<shorten<why.count>(why)>>();
+    } else if constexpr (Layer::report.problem == r::unknown_tensor) return given_tensor_is_of_the_layer<said<s>>();
+    else if constexpr (Layer::report.problem == r::partition) return given_partition_fits_its_tensor<said<s>>();
+    else if constexpr (Layer::report.problem == r::whole_split) return whole_factor_is_not_split<said<s>>();
+    else if constexpr (Layer::report.problem == r::contradiction) return given_partitions_agree<said<s>>();
+    else return factor_divides<said<s>>();
   }
   return true;
 }

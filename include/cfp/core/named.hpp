@@ -1,0 +1,95 @@
+// Tensors with names: what a sentence calls them, and what an element of theirs takes. And the same tensor with a
+// dimension called otherwise.
+#pragma once
+
+#include <cfp/core/sharded.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// A partitioned tensor with a name and the type of its elements; everything that takes a partitioned tensor takes it.
+/// A tensor may be held in several partitions: the same name, each time with another type.
+template <lit Name, class Tensor, class Element = float>
+struct held_as : Tensor {
+  static constexpr auto text = Name;
+  static constexpr std::string_view name = text.view();
+  static constexpr long element_bytes = sizeof(Element);
+  using type = Tensor;
+  using element_type = Element;
+};
+
+/// An element of which only the size matters.
+template <int Bytes>
+struct element_of {
+  unsigned char bytes[Bytes];
+};
+
+namespace detail {
+
+template <class T>
+constexpr std::string_view name_of() {
+  if constexpr (requires { T::name; }) return T::name;
+  else return {};
+}
+template <class T>
+constexpr long element_bytes_of() {
+  if constexpr (requires { T::element_bytes; }) return T::element_bytes;
+  else return 4;
+}
+
+// The same tensor in another partition: its name and its elements stay. (nvcc matches no specialization by a text, and
+// loses one that is handed on; as a member it finds it.)
+template <class T, class Partitioned>
+struct named_as {
+  using type = Partitioned;
+};
+template <class T, class Partitioned>
+  requires requires { typename T::element_type; }
+struct named_as<T, Partitioned> {
+  using type = held_as<T::text, Partitioned, typename T::element_type>;
+};
+
+struct renamed_texts {
+  text<159> dim[max_dims]{};
+  text<255> placement;
+  sentence why;
+};
+
+template <class T, lit From, lit To>
+struct renaming {
+  static constexpr renamed_texts texts = [] {
+    dimensions d = T::dims_type::value;
+    const int at = d.find(From.view());
+    renamed_texts out;
+    if (at < 0) say(out.why, name_of<T>(), name_of<T>().empty() ? "" : ": ", "the tensor has no dimension '", From.view(), "' to rename; its dimensions are "), say_names(out.why, d.parts);
+    else if (d.find(To.view()) >= 0) say(out.why, "the tensor has a dimension '", To.view(), "' already, '", From.view(), "' cannot be renamed to it");
+    if (!out.why.empty()) return out;
+    d.parts[at] = To.view();
+    d.lent[at] = false;
+    for (int i = 0; i < d.written(); ++i) write_dimension(d, i, out.dim[i]);
+    out.placement = describe(T::held, d.parts, T::mesh_type::shape);
+    return out;
+  }();
+  template <int... I>
+  static auto make(std::integer_sequence<int, I...>)
+      -> partitioned<dims<shorten<texts.dim[I].count>(texts.dim[I])...>, typename T::mesh_type, shorten<texts.placement.count>(texts.placement)>;
+  static auto found() {
+    if constexpr (!texts.why.empty()) {
+      static_assert(dimension_is_of_the_tensor<said<shorten<texts.why.count>(texts.why)>>());
+      return static_cast<refused*>(nullptr);
+    } else return static_cast<typename named_as<T, decltype(make(std::make_integer_sequence<int, T::dims_type::value.written()>{}))>::type*>(nullptr);
+  }
+  using type = std::remove_pointer_t<decltype(found())>;
+};
+template <is_refused T, lit From, lit To>
+struct renaming<T, From, To> {
+  using type = refused;
+};
+
+}  // namespace detail
+
+/// The same tensor with one dimension called otherwise: operators refuse operands that call one factor differently, and
+/// this says that it is meant.
+template <class T, lit From, lit To>
+struct renamed : detail::renaming<T, From, To>::type {};
+
+}  // namespace cfp
