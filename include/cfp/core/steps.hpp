@@ -261,13 +261,16 @@ constexpr void say_written(sentence& s, const written_step& w) {
 // Takes a written step; false where it cannot follow this partition.
 constexpr bool take(const written_step& w, partition& p, const dimensions& d, const mesh_shape& mesh) {
   unsigned axes = 0;
+  bool alone = !w.axes.empty();  // along axes of one device, where nothing happens
   for (std::string_view label : w.axes) {
     const int a = mesh.find(label);
     if (a < 0 || (axes >> a & 1) != 0) return false;
-    axes |= 1U << a;
+    alone = alone && mesh.size(a) == 1;
+    if (mesh.size(a) > 1) axes |= 1U << a;
   }
   const int dim = w.dim.empty() ? 0 : d.find(w.dim), to = w.to.empty() ? 0 : d.find(w.to);
-  if (dim < 0 || to < 0 || axes == 0) return false;
+  if (dim < 0 || to < 0) return false;
+  if (axes == 0) return alone;
   bool found = false;
   const auto follow = [&](const partition& from, const conversion_step& s, unsigned along) {
     if (found || s.kind != w.kind || s.dim != dim || s.to != to) return;
@@ -282,6 +285,7 @@ constexpr bool take(const written_step& w, partition& p, const dimensions& d, co
   if (found || w.axes.size() == 1 || w.kind < conversion_step::slice) return found;
   for (std::string_view label : w.axes) {  // what devices do alone they do along one axis after the other
     const partition here = p;
+    if (mesh.size(mesh.find(label)) == 1) continue;
     found = false;
     each_step(here, mesh, [&](const conversion_step& s) { follow(here, s, 1U << mesh.find(label)); });
     if (!found) return false;
@@ -300,7 +304,7 @@ struct owing {
     int taken = 0;
     bool follows = true;
     written_step last{};
-    const auto next = [&](const written_step& w) {
+    [[maybe_unused]] const auto next = [&](const written_step& w) {
       if (!follows) return;
       last = w;
       here = p;
