@@ -7,7 +7,9 @@
 #include <cfp/op/routing.hpp>
 #include <cfp/op/softmax.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,14 @@ std::string owed(const op_info& op, const rule& r, int f) {
   return out;
 }
 
+// `operands`: what each is, in the order of the rule and of a call.
 template <class Op>
-void entry(const char* formula, const char* source) {
+void entry(std::string_view operands, const char* formula, const char* source) {
   constexpr const op_info& op = info<Op>;
   const rule r = parse(op.rule, op.rule.find("...") == std::string_view::npos ? 0 : 1);
-  std::printf("### %.*s\n\n`%.*s`\n\n%s\n", static_cast<int>(op.label.size()), op.label.data(), static_cast<int>(op.rule.size()), op.rule.data(), formula);
+  if (std::count(operands.begin(), operands.end(), ',') + 1 != r.operands.size()) throw std::logic_error(std::string(op.label) + " has other operands");
+  std::printf("### %.*s\n\n`%.*s`\n\nOperands: %.*s.\n%s\n", static_cast<int>(op.label.size()), op.label.data(), static_cast<int>(op.rule.size()),
+              op.rule.data(), static_cast<int>(operands.size()), operands.data(), formula);
   if (source[0] != '\0') std::printf("Source: %s.\n", source);
   if (op.scalars > 0) std::printf("Scalars: %d.", op.scalars);
   if (op.index_operand >= 0) std::printf("%sOperand %d holds 32-bit indices.", op.scalars > 0 ? " " : "", op.index_operand);
@@ -63,64 +68,64 @@ int main() {
   std::printf("# The operators\n\nWritten by `docs/catalogue.cpp`; the tables follow from the rules. Numbers are `float` or `double` on the host; `...` is any leading "
               "dimensions. Every operator is checked under every split against one rank, and its gradient against central differences (`runtime.operators`).\n\n");
   std::printf("## Products\n\n");
-  entry<linear_t>("y = x w.", "");
-  entry<dense_t>("y = x w^T, the weight as checkpoints of `torch.nn.Linear` and embedding tables hold it.", "");
-  entry<expert_dense_t>("y[e] = x[e] w[e]^T.", "");
-  entry<scores_t>("Products of queries and keys.", "Attention Is All You Need, arXiv 1706.03762");
-  entry<weighted_sum_t>("Values weighted by the softmax of the scores.", "arXiv 1706.03762");
-  entry<grouped_scores_t>("The same with `group` queries to a head of keys.", "GQA, arXiv 2305.13245");
-  entry<grouped_sum_t>("The same with `group` queries to a head of values.", "arXiv 2305.13245");
+  entry<linear_t>("x, w", "y = x w.", "");
+  entry<dense_t>("x, w", "y = x w^T, the weight as checkpoints of `torch.nn.Linear` and embedding tables hold it.", "");
+  entry<expert_dense_t>("x, w", "y[e] = x[e] w[e]^T.", "");
+  entry<scores_t>("queries, keys", "Products of queries and keys.", "Attention Is All You Need, arXiv 1706.03762");
+  entry<weighted_sum_t>("weights, values", "Values weighted by the softmax of the scores.", "arXiv 1706.03762");
+  entry<grouped_scores_t>("queries, keys", "The same with `group` queries to a head of keys.", "GQA, arXiv 2305.13245");
+  entry<grouped_sum_t>("weights, values", "The same with `group` queries to a head of values.", "arXiv 2305.13245");
   std::printf("## Elementwise\n\n");
-  entry<add_t>("x + y.", "");
-  entry<bias_t>("x + b.", "");
-  entry<add_rows_t>("x + t, of a table without the batch.", "");
-  entry<add_positions_t>("Scores plus a table of positions.", "T5, arXiv 1910.10683");
-  entry<mul_t>("x y.", "");
-  entry<scaled_t>("x times a number.", "");
-  entry<gelu_t>("x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", "GELU, arXiv 1606.08415, tanh form");
-  entry<relu_t>("max(x, 0).", "");
-  entry<gated_silu_t>("gate * sigmoid(gate) * up.", "SwiGLU, arXiv 2002.05202");
-  entry<rotary_t>("Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: log base, 1/pair.", "RoFormer, arXiv 2104.09864");
+  entry<add_t>("x, y", "x + y.", "");
+  entry<bias_t>("x, b", "x + b.", "");
+  entry<add_rows_t>("x, t", "x + t, of a table without the batch.", "");
+  entry<add_positions_t>("scores, t", "Scores plus a table of positions.", "T5, arXiv 1910.10683");
+  entry<mul_t>("x, y", "x y.", "");
+  entry<scaled_t>("x", "x times a number.", "");
+  entry<gelu_t>("x", "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", "GELU, arXiv 1606.08415, tanh form");
+  entry<relu_t>("x", "max(x, 0).", "");
+  entry<gated_silu_t>("gate, up", "gate * sigmoid(gate) * up.", "SwiGLU, arXiv 2002.05202");
+  entry<rotary_t>("x", "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: log base, 1/pair.", "RoFormer, arXiv 2104.09864");
   std::printf("## Movement\n\n");
-  entry<copy_t>("x.", "");
-  entry<split_qkv_t>("Query, key and value of a fused projection.", "");
-  entry<split_heads_t>("Heads outside the sequence.", "");
-  entry<merge_heads_t>("Heads side by side.", "");
-  entry<split_groups_t>("Heads and groups outside the sequence.", "");
-  entry<merge_groups_t>("Heads and groups side by side.", "");
-  entry<lookup_t>("y[..., m] = table[index[...], m].", "");
-  entry<scatter_add_t>("The gradient of `lookup`: adds rows where the indices say.", "");
+  entry<copy_t>("x", "x.", "");
+  entry<split_qkv_t>("x", "Query, key and value of a fused projection.", "");
+  entry<split_heads_t>("x", "Heads outside the sequence.", "");
+  entry<merge_heads_t>("x", "Heads side by side.", "");
+  entry<split_groups_t>("x", "Heads and groups outside the sequence.", "");
+  entry<merge_groups_t>("x", "Heads and groups side by side.", "");
+  entry<lookup_t>("table, index", "y[..., m] = table[index[...], m].", "");
+  entry<scatter_add_t>("gradient, index", "The gradient of `lookup`: adds rows where the indices say.", "");
   std::printf("## Normalisation\n\n");
-  entry<norm_sum_t>("Sum of a row.", "");
-  entry<norm_square_t>("Sum of squared distances of a row to its mean. Scalar: 1/width.", "");
-  entry<layer_norm_t>("(x - mean) / sqrt(variance + epsilon) * w + b. Scalars: 1/width, epsilon.", "Layer Normalization, arXiv 1607.06450");
-  entry<rms_square_t>("Sum of squares of a row.", "");
-  entry<rms_norm_t>("x / sqrt(mean(x^2) + epsilon) * w. Scalars: 1/width, epsilon.", "RMSNorm, arXiv 1910.07467");
+  entry<norm_sum_t>("x", "Sum of a row.", "");
+  entry<norm_square_t>("x, norm_sum(x)", "Sum of squared distances of a row to its mean. Scalar: 1/width.", "");
+  entry<layer_norm_t>("x, norm_sum(x), norm_square(x), w, b", "(x - mean) / sqrt(variance + epsilon) * w + b. Scalars: 1/width, epsilon.", "Layer Normalization, arXiv 1607.06450");
+  entry<rms_square_t>("x", "Sum of squares of a row.", "");
+  entry<rms_norm_t>("x, rms_square(x), w", "x / sqrt(mean(x^2) + epsilon) * w. Scalars: 1/width, epsilon.", "RMSNorm, arXiv 1910.07467");
   std::printf("## Softmax and loss\n\n");
-  entry<masked_max_t>("Largest scaled score of a query among the keys it sees (k <= q + reach). Scalars: scale, reach.", "arXiv 1706.03762");
-  entry<masked_sum_t>("Sum of exp(scale x - max) over those keys.", "");
-  entry<masked_softmax_t>("exp(scale x - max) / sum over those keys, zero elsewhere.", "");
-  entry<logits_max_t>("Largest number of a row.", "");
-  entry<logits_sum_t>("Sum of exp(x - max) of a row.", "");
-  entry<softmax_t>("exp(x - max) / sum.", "");
-  entry<cross_entropy_t>("Sum over rows of (log sum + max - x[target]) times the scalar 1/rows.", "");
+  entry<masked_max_t>("scores", "Largest scaled score of a query among the keys it sees (k <= q + reach). Scalars: scale, reach.", "arXiv 1706.03762");
+  entry<masked_sum_t>("scores, masked_max", "Sum of exp(scale x - max) over those keys.", "");
+  entry<masked_softmax_t>("scores, masked_max, masked_sum", "exp(scale x - max) / sum over those keys, zero elsewhere.", "");
+  entry<logits_max_t>("x", "Largest number of a row.", "");
+  entry<logits_sum_t>("x, logits_max", "Sum of exp(x - max) of a row.", "");
+  entry<softmax_t>("x, logits_max, logits_sum", "exp(x - max) / sum.", "");
+  entry<cross_entropy_t>("x, target, logits_max, logits_sum", "Sum over rows of (log sum + max - x[target]) times the scalar 1/rows.", "");
   std::printf("## Mixture of experts\n\n");
-  entry<queue_places_t>("Place of a token in the queue of each expert it chose: positive for its first choice, negative for later ones. Scalar: choices per token.", "GShard, arXiv 2006.16668");
-  entry<chosen_sum_t>("Sum of a token's gates over the experts it chose.", "");
-  entry<dispatch_t>("One where a token holds a place of an expert.", "arXiv 2006.16668");
-  entry<combine_t>("dispatch * gate / chosen_sum.", "arXiv 2006.16668");
-  entry<to_experts_t>("Tokens to the places they hold.", "arXiv 2006.16668");
-  entry<from_experts_t>("Answers back to the tokens.", "arXiv 2006.16668");
-  entry<first_choices_t>("Tokens of a group whose first choice an expert is.", "");
-  entry<gate_mass_t>("Gates of a group summed over its tokens.", "");
-  entry<imbalance_t>("Sum of first choices times gates: what the balancing loss scales.", "arXiv 2006.16668");
+  entry<queue_places_t>("gates", "Place of a token in the queue of each expert it chose: positive for its first choice, negative for later ones. Scalar: choices per token.", "GShard, arXiv 2006.16668");
+  entry<chosen_sum_t>("gates, queue_places", "Sum of a token's gates over the experts it chose.", "");
+  entry<dispatch_t>("queue_places", "One where a token holds a place of an expert.", "arXiv 2006.16668");
+  entry<combine_t>("gates, queue_places, chosen_sum", "dispatch * gate / chosen_sum.", "arXiv 2006.16668");
+  entry<to_experts_t>("dispatch, tokens", "Tokens to the places they hold.", "arXiv 2006.16668");
+  entry<from_experts_t>("combine, answers", "Answers back to the tokens.", "arXiv 2006.16668");
+  entry<first_choices_t>("queue_places", "Tokens of a group whose first choice an expert is.", "");
+  entry<gate_mass_t>("gates", "Gates of a group summed over its tokens.", "");
+  entry<imbalance_t>("first_choices, gate_mass", "Sum of first choices times gates: what the balancing loss scales.", "arXiv 2006.16668");
   std::printf("## Training\n\n");
-  entry<dropout_t>("x / (1 - share) where a random number of the element's place, the step and the seed says so, else zero. Scalar: the share zeroed.",
+  entry<dropout_t>("x", "x / (1 - share) where a random number of the element's place, the step and the seed says so, else zero. Scalar: the share zeroed.",
                    "Philox4x32-10, Salmon et al. 2011");
-  entry<accumulate_t>("What earlier micro-batches of the step gave, plus the gradient; the first one replaces it.", "");
-  entry<square_norm_t>("Sum of x^2.", "");
-  entry<clip_factor_t>("min(1, most / sqrt x) of the sum of squares of all gradients. Scalar: most.", "Pascanu et al., arXiv 1211.5063");
-  entry<adamw_t>("m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay w). "
-                 "g is multiplied by the fifth operand where gradients are clipped; the rate rises over the warm-up, then falls along half a cosine. "
+  entry<accumulate_t>("sum, gradient", "What earlier micro-batches of the step gave, plus the gradient; the first one replaces it.", "");
+  entry<square_norm_t>("x", "Sum of x^2.", "");
+  entry<clip_factor_t>("sum of squares", "min(1, most / sqrt x) of the sum of squares of all gradients. Scalar: most.", "Pascanu et al., arXiv 1211.5063");
+  entry<adamw_t>("w, gradient, m, v", "m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay w). "
+                 "g is multiplied by a fifth operand, clip_factor, where gradients are clipped; the rate rises over the warm-up, then falls along half a cosine. "
                  "Scalars: rate, b1, b2, epsilon, decay, steps of warm-up, all steps, the last rate.", "AdamW, arXiv 1711.05101");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs.sh PAGE FOLDER COMPILER [FLAGS...]: compiles the programs of a page and holds its error texts against the compiler.
+# docs.sh PAGE FOLDER COMPILER [FLAGS...]: compiles the programs of a page to objects and holds its error texts against the compiler.
 # Before a fenced block stands what it is:
 #   <!-- program NAME -->            starts a program         <!-- program NAME continues -->   goes on with it
 #   <!-- mistake in NAME -->         added to the program so far, must not compile
@@ -25,7 +25,7 @@ for program in "$folder"/*.cpp; do
   [ -e "$program" ] || continue
   programs=$((programs + 1))
   echo 'int main() {}' >> "$program"
-  said=$("$@" "$program" 2>&1)
+  said=$("$@" -c -o "$folder/program.o" "$program" 2>&1)
   status=$?
   case $program in
     *_mistake.cpp)

@@ -7,8 +7,8 @@ set -uo pipefail
 file=$1
 shift
 between() { sed -n "s/^\/\/ $1 {{\(.*\)}}\$/\1/p" "$file"; }
-error=$(between expected-error) words=$(between expected-words) most_lines=30
-[ -n "$error" ] || { echo "$file expects nothing"; exit 1; }
+error=$(between expected-error) words=$(between expected-words) errors=$(between expected-errors) most_lines=30
+[ -n "$error$words" ] || { echo "$file expects nothing"; exit 1; }
 object=$(mktemp --suffix .o)
 trap 'rm -f "$object"' EXIT
 
@@ -38,7 +38,7 @@ if [ -n "$words" ] && ! grep -qF -- "$words" <<< "$said"; then
   printf 'did not say "%s" but:\n%s\n' "$words" "$said" | head -40
   exit 1
 fi
-if [ "$count" -ne 1 ] || { [ "$form" = "Free Software" ] && [ "$lines" -gt $most_lines ]; }; then
-  printf '%s errors in %s lines for one mistake:\n%s\n' "$count" "$lines" "$said" | cut -c1-300 | head -40
+if [ "$count" -ne "${errors:-1}" ] || { [ "$form" = "Free Software" ] && [ "$lines" -gt $most_lines ]; }; then
+  printf '%s errors in %s lines for a mistake:\n%s\n' "$count" "$lines" "$said" | cut -c1-300 | head -40
   exit 1
 fi

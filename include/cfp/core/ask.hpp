@@ -247,9 +247,13 @@ template <outcome, class Op, int Result, class... T>
 struct checked_result {
   using type = refused;
 };
-template <class Op, int Result, class... T>
-struct checked_result<outcome::wrong, Op, Result, T...> {
+// Said once, whatever result is asked for.
+template <class Op, class... T>
+struct wrong : refused {
   static_assert(require<Op, T...>());
+};
+template <class Op, int Result, class... T>
+struct checked_result<outcome::wrong, Op, Result, T...> : wrong<Op, T...> {
   using type = refused;
 };
 template <class Op, int Result, class... T>
