@@ -161,14 +161,18 @@ consteval bool require_buffer() {
   else return tensors_fit_one_buffer<said<shorten<Layout::value.why.count>(Layout::value.why)>>();
 }
 
-template <bool Refused, lit Name, lit Axis, long Multiple, class... Held>
-struct flat {
-  using layout = laid_out<Name, Axis, Multiple, Held...>;
-  static_assert(require_buffer<layout>());
-  using type = std::conditional_t<layout::value.why.empty(), flat_tensors<layout, Held...>, refused_flat>;
+template <class Layout>
+struct buffer_said {
+  static_assert(require_buffer<Layout>());
 };
-template <lit Name, lit Axis, long Multiple, class... Held>
-struct flat<true, Name, Axis, Multiple, Held...> {
+
+// Specialized by types alone: nvcc matches no specialization that has a text.
+template <bool Refused, class Layout, class... Held>
+struct flat : buffer_said<Layout> {
+  using type = std::conditional_t<Layout::value.why.empty(), flat_tensors<Layout, Held...>, refused_flat>;
+};
+template <class Layout, class... Held>
+struct flat<true, Layout, Held...> {
   using type = refused_flat;
 };
 
@@ -214,14 +218,14 @@ struct flat_tensor<Buffer> {
 /// Tensors with names (`held_as`) in one buffer, shared over mesh axis `Axis`; what it has stands in `detail::flat_tensors`.
 /// The length is padded so that every share is a multiple of `Multiple` elements, for those that load several at once.
 template <lit Name, lit Axis, long Multiple, class... Held>
-struct padded_flat_buffer : detail::flat<(is_refused<Held> || ...), Name, Axis, Multiple, Held...>::type {
+struct padded_flat_buffer : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, Multiple, Held...>, Held...>::type {
   static constexpr auto text = Name;
   static constexpr auto axis = Axis;
 };
 
 /// The same, padded to what the axis divides.
 template <lit Name, lit Axis, class... Held>
-struct flat_buffer : detail::flat<(is_refused<Held> || ...), Name, Axis, 1, Held...>::type {
+struct flat_buffer : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, 1, Held...>, Held...>::type {
   static constexpr auto text = Name;
   static constexpr auto axis = Axis;
 };

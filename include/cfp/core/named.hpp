@@ -54,35 +54,42 @@ struct renamed_texts {
   sentence why;
 };
 
+constexpr renamed_texts rename(std::string_view name, dimensions d, const partition& held, const mesh_shape& mesh, std::string_view from, std::string_view to) {
+  renamed_texts out;
+  const int at = d.find(from);
+  if (at < 0 || d.find(to) >= 0) {
+    say(out.why, name, name.empty() ? "" : ": ", "the tensor has ", at < 0 ? "no" : "a", " dimension '", at < 0 ? from : to, "'");
+    if (at >= 0) say(out.why, " already, '", from, "' cannot be renamed to it");
+    else say(out.why, " to rename; its dimensions are "), say_names(out.why, d.parts);
+    return out;
+  }
+  d.parts[at] = to;
+  d.lent[at] = false;
+  for (int i = 0; i < d.written(); ++i) write_dimension(d, i, out.dim[i]);
+  out.placement = describe(held, d.parts, mesh);
+  return out;
+}
+
 template <class T, lit From, lit To>
 struct renaming {
   static constexpr renamed_texts texts = [] {
-    dimensions d = T::dims_type::value;
-    const int at = d.find(From.view());
-    renamed_texts out;
-    if (at < 0) say(out.why, name_of<T>(), name_of<T>().empty() ? "" : ": ", "the tensor has no dimension '", From.view(), "' to rename; its dimensions are "), say_names(out.why, d.parts);
-    else if (d.find(To.view()) >= 0) say(out.why, "the tensor has a dimension '", To.view(), "' already, '", From.view(), "' cannot be renamed to it");
-    if (!out.why.empty()) return out;
-    d.parts[at] = To.view();
-    d.lent[at] = false;
-    for (int i = 0; i < d.written(); ++i) write_dimension(d, i, out.dim[i]);
-    out.placement = describe(T::held, d.parts, T::mesh_type::shape);
-    return out;
+    if constexpr (is_refused<T>) return renamed_texts{};
+    else return rename(name_of<T>(), T::dims_type::value, T::held, T::mesh_type::shape, From.view(), To.view());
   }();
   template <int... I>
   static auto make(std::integer_sequence<int, I...>)
       -> partitioned<dims<shorten<texts.dim[I].count>(texts.dim[I])...>, typename T::mesh_type, shorten<texts.placement.count>(texts.placement)>;
   static auto found() {
-    if constexpr (!texts.why.empty()) {
-      static_assert(dimension_is_of_the_tensor<said<shorten<texts.why.count>(texts.why)>>());
-      return static_cast<refused*>(nullptr);
-    } else return static_cast<typename named_as<T, decltype(make(std::make_integer_sequence<int, T::dims_type::value.written()>{}))>::type*>(nullptr);
+    if constexpr (is_refused<T>) return static_cast<refused*>(nullptr);
+    else if constexpr (texts.why.empty())
+      return static_cast<typename named_as<T, decltype(make(std::make_integer_sequence<int, T::dims_type::value.written()>{}))>::type*>(nullptr);
+    else return say_why();
+  }
+  static refused* say_why() {
+    static_assert(dimension_is_of_the_tensor<said<shorten<texts.why.count>(texts.why)>>());
+    return nullptr;
   }
   using type = std::remove_pointer_t<decltype(found())>;
-};
-template <is_refused T, lit From, lit To>
-struct renaming<T, From, To> {
-  using type = refused;
 };
 
 }  // namespace detail

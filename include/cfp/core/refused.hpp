@@ -44,12 +44,20 @@ CFP_OF_ANYTHING(anything, /)
 CFP_OF_ANYTHING(anything, %)
 #undef CFP_OF_ANYTHING
 
+/// Its dimensions, its mesh and its partition.
+struct anything_of_a_tensor {
+  anything parts, sizes, group, lent, readable, rank, written, find, count, first, known;  // dimensions
+  anything axes, size, devices, coordinate;                                                // mesh_shape
+  anything dims, partial, on, dim_of, is_partial;                                          // partition
+};
+
 /// A tensor whose partition cannot be.
 struct refused {
   using dims_type = refused;
   using mesh_type = refused;
   using type = refused;
-  static constexpr anything value{}, shape{}, held{}, sized{};
+  static constexpr anything_of_a_tensor value{}, shape{}, held{};
+  static constexpr anything sized{};
   static constexpr std::string_view name{};
   template <class... T>
   static constexpr anything local(const T&...) { return {}; }

@@ -191,9 +191,13 @@ struct canonical {
   using type =
       partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<at::placed.placement.count>(at::placed.placement)>;
 };
+// A base says it: nvcc takes nothing from a class that fails itself.
 template <class Dims, class Mesh, class... P>
-struct canonical<false, Dims, Mesh, P...> {
+struct misplaced {
   static_assert(require_partition<Dims, Mesh, P...>());
+};
+template <class Dims, class Mesh, class... P>
+struct canonical<false, Dims, Mesh, P...> : misplaced<Dims, Mesh, P...> {
   using type = refused;
 };
 

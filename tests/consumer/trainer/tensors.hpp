@@ -1,0 +1,177 @@
+// What one device holds of a tensor, typed by its layout; the way from one layout to another; and the loops of a rule.
+//
+// A Machine says where memory is and how work is launched: rank(), memory<N>(count) of zeros, each(count, f), fetch(x, count)
+// to the host, and all_reduce, all_gather and reduce_scatter among the devices that differ only along the axes named.
+#pragma once
+
+#include <cfp/core.hpp>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace trainer {
+
+template <class Layout, class N>
+struct tensor {
+  static constexpr long size = cfp::elements(Layout::local());
+  std::shared_ptr<N> memory;
+
+  tensor() = default;
+  explicit tensor(std::shared_ptr<N> where) : memory(std::move(where)) {}
+  /// The same tensor by another name; who owes something in between does not compile.
+  template <class Other>
+  tensor(const tensor<Other, N>& other) : memory(other.memory) {
+    static_assert(cfp::steps<Other, Layout>.none(), "something has to be done first: convert");
+  }
+  N* data() const { return memory.get(); }
+};
+
+using axes = cfp::list<cfp::name, cfp::max_axes>;
+
+/// The ranks that differ from this one only along these axes, in the order of their pieces.
+inline std::vector<int> group_of(int rank, const cfp::mesh_shape& mesh, const axes& along) {
+  std::vector<int> members{rank};
+  for (const cfp::name& axis : along) {
+    const int a = mesh.find(axis.view());
+    int stride = 1;
+    for (int inner = a + 1; inner < mesh.rank(); ++inner) stride *= mesh.size(inner);
+    std::vector<int> wider;
+    for (const int member : members)
+      for (int i = 0; i < mesh.size(a); ++i) wider.push_back(member + (i - mesh.coordinate(member, a)) * stride);
+    members = wider;
+  }
+  return members;
+}
+inline long position_of(int rank, const std::vector<int>& members) {
+  long at = 0;
+  while (members[static_cast<std::size_t>(at)] != rank) ++at;
+  return at;
+}
+
+/// One step. What the devices hold together is `runs` times a run of each of them; collectives take and leave all runs of
+/// a device one behind another, so where there are several, they are put in order before a scatter or after a gather.
+template <class Mesh, class Machine, class N>
+std::shared_ptr<N> take(Machine& machine, const cfp::tensor_step& step, const std::shared_ptr<N>& in) {
+  const cfp::extents& piece = step.kind == cfp::step_kind::all_gather ? step.before : step.after;
+  long runs = 1;
+  for (int d = 0; d < step.at; ++d) runs *= piece[d];
+  const long run = cfp::elements(piece) / runs, devices = step.devices;
+  const auto memory = [&](const cfp::extents& sizes) { return machine.template memory<N>(cfp::elements(sizes)); };
+  const auto reordered = [&](const std::shared_ptr<N>& from, const cfp::extents& sizes, long major, long minor) {
+    if (step.contiguous()) return from;
+    auto to = memory(sizes);
+    transpose(machine, from.get(), to.get(), major, minor, run);
+    return to;
+  };
+  const auto out = memory(step.after);
+  if (step.kind == cfp::step_kind::all_reduce) {
+    machine.all_reduce(step.axes, in.get(), out.get(), step.count(), step.combine);
+  } else if (step.kind == cfp::step_kind::reduce_scatter) {
+    const auto ordered = reordered(in, step.before, runs, devices);
+    machine.reduce_scatter(step.axes, ordered.get(), out.get(), step.count(), step.combine);
+  } else if (step.kind == cfp::step_kind::all_gather) {
+    machine.all_gather(step.axes, in.get(), out.get(), step.count());
+    return reordered(out, step.after, devices, runs);
+  } else {
+    const long own = position_of(machine.rank(), group_of(machine.rank(), Mesh::shape, step.axes));
+    cut(machine, in.get(), out.get(), runs * run, run, own, devices);
+  }
+  return out;
+}
+
+/// From one layout to another, by the steps that are owed: all communication goes through here. With no steps, the result
+/// is the same memory.
+template <class From, class To, class Machine, class N>
+tensor<To, N> convert(Machine& machine, const tensor<From, N>& in) {
+  constexpr cfp::step_list way = cfp::steps<From, To>;
+  static_assert(way.count(cfp::step_kind::all_to_all) + way.count(cfp::step_kind::mask) + way.count(cfp::step_kind::pad) == 0);
+  std::shared_ptr<N> here = in.memory;
+  for (const cfp::tensor_step& step : way) here = take<typename From::mesh_type>(machine, step, here);
+  return tensor<To, N>(here);
+}
+
+/// Where the piece of a device lies in the whole tensor.
+struct piece {
+  int rank = 0;
+  long local[cfp::max_dims]{}, first[cfp::max_dims]{}, whole[cfp::max_dims]{};
+
+  CFP_HOST_DEVICE long global(long i) const {
+    long at = 0, stride = 1;
+    for (int d = rank - 1; d >= 0; --d) {
+      at += (first[d] + i % local[d]) * stride;
+      i /= local[d];
+      stride *= whole[d];
+    }
+    return at;
+  }
+};
+template <class Layout>
+piece piece_of(int device) {
+  piece out{Layout::held.rank()};
+  for (int d = 0; d < out.rank; ++d) {
+    out.local[d] = Layout::local()[d];
+    out.whole[d] = Layout::dims_type::value.sizes[d];
+    out.first[d] = cfp::piece_of(Layout::held, d, Layout::mesh_type::shape, device) * out.local[d];
+  }
+  return out;
+}
+
+/// The loops of a sum of products: the first `outer` of `all` run over the result, the others over what is summed. How
+/// often each runs, and how far each moves in the two operands.
+struct loops {
+  int outer = 0, all = 0;
+  long times[cfp::max_factors]{}, move[2][cfp::max_factors]{};
+
+  constexpr long count(int from, int to) const {
+    long n = 1;
+    for (int f = from; f < to; ++f) n *= times[f];
+    return n;
+  }
+  /// Where pass `i` of loops [from, to) stands in an operand.
+  CFP_HOST_DEVICE long at(int operand, long i, int from, int to) const {
+    long where = 0;
+    for (int f = to - 1; f >= from; --f) {
+      where += i % times[f] * move[operand][f];
+      i /= times[f];
+    }
+    return where;
+  }
+};
+
+// A factor of the rule runs over a dimension, or, where the rule tells the parts of a compound one apart, over a part of it.
+template <class Layout>
+void read_operand(const cfp::pattern& written, int operand, loops& by_factor) {
+  const cfp::dimensions& dims = Layout::dims_type::value;
+  const cfp::extents local = Layout::local();
+  long stride = cfp::elements(local);
+  for (int k = 0; k < written.factors.size(); ++k) {
+    const signed char group = written.group[k];
+    const int begin = written.group.find(group), first = dims.first(group);
+    const bool alone = k + 1 == written.group.size() || written.group[k + 1] != group;
+    long times = local[first + k - begin];
+    for (int part = first + 1; begin == k && alone && part < first + dims.count(group); ++part) times *= local[part];
+    stride /= times;
+    by_factor.times[written.factors[k]] = times;
+    by_factor.move[operand][written.factors[k]] = stride;
+  }
+}
+template <class Op, class... In>
+loops loops_of() {
+  constexpr cfp::rule rule = cfp::bare_rule<Op>;
+  loops by_factor, out;
+  int operand = 0;
+  ((read_operand<In>(rule.operands[operand], operand, by_factor), ++operand), ...);
+  const auto push = [&](int f) {
+    out.times[out.all] = by_factor.times[f];
+    for (int i = 0; i < 2; ++i) out.move[i][out.all] = by_factor.move[i][f];
+    ++out.all;
+  };
+  for (const signed char f : rule.results[0].factors) push(f);
+  out.outer = out.all;
+  for (int f = 0; f < rule.factors.size(); ++f)
+    if (rule.is_reduction(f)) push(f);
+  return out;
+}
+
+}  // namespace trainer
