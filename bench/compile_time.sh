@@ -50,13 +50,19 @@ using layer = cfp::layer<block, mesh, cfp::given<"x", cfp::split<"batch", "data"
 static_assert(layer::forward.size() == 2 && layer::backward.size() == 2);
 int main() {}
 H
+# The layouts of a hand-written trainer: with all their checks, with the types that operators infer only, with nothing but the core.
+trainer=tests/consumer/trainer/layouts.hpp
+{ cat "$trainer"; echo 'int main() {}'; } | sed '/#pragma once/d' | program trainer_checked
+sed '/#pragma once/d; /^static_assert/d' "$trainer" | { cat; echo 'int main() {}'; } | program trainer_inferred
+sed '/#pragma once/d; /^static_assert/d; /_t</d; /^using adam/,/;$/d' "$trainer" | { cat; echo 'int main() {}'; } | program trainer_plain
+checks_in_trainer=$(grep -oE 'static_assert|result_t<|result_at_t<|takes<' "$trainer" | wc -l)
 
 seconds() {  # seconds NAME: appends "NAME seconds kib"
   local t
   t=$( { /usr/bin/time -f '%e %M' "$cxx" "${flags[@]}" "$folder/$1.cpp"; } 2>&1 ) || { echo "$1 does not compile: $t" >&2; exit 1; }
   echo "$1 $t" >> "$folder/times"
 }
-small=(empty array_string_view core checks_0 checks_1 checks_100 layer_included layer_checked)
+small=(empty array_string_view core checks_0 checks_1 checks_100 layer_included layer_checked trainer_plain trainer_inferred trainer_checked)
 has_mp11=0
 "$cxx" "${flags[@]}" "$folder/mp11.cpp" 2>/dev/null && has_mp11=1 && small+=(mp11)
 for round in 1 2 3 4 5; do
@@ -91,6 +97,8 @@ for n in "${counts[@]:1}"; do
 done
 printf '\ntemplates instantiated per check (clang): %s\n' "$instantiations"
 printf 'a transformer layer, forward and backward: %s s over its headers (%s s)\n' "$(over layer_checked layer_included)" "$(least layer_included)"
+printf 'a hand-written trainer (%s checks): %s s more with the operators it infers by, %s s with all checks, over the same file without (%s s; the core alone %s s)\n' \
+  "$checks_in_trainer" "$(over trainer_inferred trainer_plain)" "$(over trainer_checked trainer_plain)" "$(least trainer_plain)" "$(least core)"
 if [ -n "$json" ]; then
   {
     printf '{"include_ms": {"empty": %s, "array_string_view": %s, "mp11": %s, "core": %s},\n "checks": [' "$(ms empty)" "$(ms array_string_view)" "$(ms mp11)" "$(ms core)"
@@ -99,6 +107,7 @@ if [ -n "$json" ]; then
       printf '%s{"count": %s, "seconds": %s, "peak_mib": %s}' "$sep" "$n" "$(over "checks_$n" checks_0)" "$(memory "checks_$n")"
       sep=', '
     done
-    printf '],\n "instantiations_per_check": %s, "layer_seconds": %s}\n' "$instantiations" "$(over layer_checked layer_included)"
+    printf '],\n "instantiations_per_check": %s, "layer_seconds": %s,\n "trainer": {"checks": %s, "core_seconds": %s, "without_seconds": %s, "inferred_seconds": %s, "checked_seconds": %s}}\n' \
+      "$instantiations" "$(over layer_checked layer_included)" "$checks_in_trainer" "$(least core)" "$(least trainer_plain)" "$(least trainer_inferred)" "$(least trainer_checked)"
   } > "$json"
 fi

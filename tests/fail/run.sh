@@ -21,10 +21,10 @@ said=${said//\\\'/\'} said=${said//\\\"/\"}
 letters() { sed 's/->/ becomes /g; s/=/ equals /g; s/:\([A-Za-z0-9]\)/ over \1/g; s/\.\([A-Za-z0-9]\)/ dot \1/g; s/[^A-Za-z0-9]//g' | tr -d '\n'; }
 count=$(grep -c "error:" <<< "$said")
 lines=$(wc -l <<< "$said")
-form=$("$1" --version 2>&1 | grep -oE "Free Software|clang version [0-9]+|NVIDIA" | head -1)
-case $form in
-  *clang*) [ "${form##* }" -ge 17 ] && [ -n "$words" ] && error= || form=words ;;  # where a message is the sentence, it is not the rule
-  NVIDIA) form=words ;;
+form=$("$1" --version 2>&1 | grep -oE "Free Software|clang|NVIDIA" | head -1)
+case "$form $*" in
+  *c++26*) [ -n "$words" ] && error= ;;  # the message is the sentence, not the rule
+  clang* | NVIDIA*) form=words ;;
 esac
 if [ -n "$error" ] && ! grep -qF -- "$error" <<< "$said"; then
   printf 'did not say "%s" but:\n%s\n' "$error" "$said" | head -40

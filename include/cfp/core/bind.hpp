@@ -187,8 +187,13 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
         if (out.sizes[f] == 0) unknown = f, ++unknowns;
         else product *= out.sizes[f];
       }
+      // One name for all parts says nothing of them; but who has them elsewhere means another dimension.
+      for (int j = k; j < end && end - k > 1 && !out.problem; ++j)
+        if (const int f = cut.factors[j]; !out.labels[f].empty() && !out.lent[f] && operands[i].shape->find(out.labels[f]) >= 0)
+          out.problem = {binding_problem::names, i, from_operands.named_by[f], operands[i].shape->sizes[part], out.sizes[f], out.r.factors[f].label, nullptr,
+                         part, from_operands.named_part[f]};
       const long size = operands[i].shape->sizes[part];
-      if (end - k > 1 && size > 0) {
+      if (end - k > 1 && size > 0 && !out.problem) {
         if (unknowns == 1 && size % product == 0) out.sizes[unknown] = size / product;
         else if ((unknowns == 0 && size != product) || size % product != 0)
           out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part, -1};

@@ -10,10 +10,6 @@
 #else
 #define CFP_SAY(rule, sentence) rule
 #endif
-#if defined(CFP_SAYS_MESSAGES) && defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wc++26-extensions"
-#endif
 
 namespace cfp::inline v0_1 {
 
@@ -260,8 +256,5 @@ consteval bool plan_is_made_for_this_mesh() {
 
 
 #undef CFP_SAY
-#if defined(CFP_SAYS_MESSAGES) && defined(__clang__)
-#pragma clang diagnostic pop
-#endif
 
 }  // namespace cfp

@@ -202,7 +202,7 @@ constexpr conversion convert(const partition& from, const partition& to, const e
     detail::each_step(p, mesh, f);
     if (prices.several_axes) detail::each_wide_step(p, mesh, f);
   };
-  // One step that leads there is never dearer than several.
+  // One step that leads there is taken, though other axes could carry a share of its bytes.
   each(from, [&](const conversion_step& s) {
     if (!out.steps.empty() || !(after(from, s) == to) || !divides(to, shape, mesh)) return;
     out.steps.push(s);

@@ -76,9 +76,9 @@ struct renaming {
     if constexpr (is_refused<T>) return renamed_texts{};
     else return rename(name_of<T>(), T::dims_type::value, T::held, T::mesh_type::shape, From.view(), To.view());
   }();
-  template <int... I>
-  static auto make(std::integer_sequence<int, I...>)
-      -> partitioned<dims<shorten<texts.dim[I].count>(texts.dim[I])...>, typename T::mesh_type, shorten<texts.placement.count>(texts.placement)>;
+  template <int... Index>
+  static auto make(std::integer_sequence<int, Index...>)
+      -> partitioned<dims<shorten<texts.dim[Index].count>(texts.dim[Index])...>, typename T::mesh_type, shorten<texts.placement.count>(texts.placement)>;
   static auto found() {
     if constexpr (is_refused<T>) return static_cast<refused*>(nullptr);
     else if constexpr (texts.why.empty())

@@ -1,10 +1,10 @@
-// A sentence where the compiler prints it: as the message itself (C++26; clang from 17 on in any mode), as a template
-// argument that is a text (g++), or in words (vocabulary.hpp).
+// A sentence where the compiler prints it: as the message itself (C++26), as a template argument that is a text (g++), or in
+// words (vocabulary.hpp).
 #pragma once
 
 #include <cfp/core/text.hpp>
 
-#if (defined(__clang__) && __clang_major__ >= 17) || (defined(__cpp_static_assert) && __cpp_static_assert >= 202306L)
+#if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
 #define CFP_SAYS_MESSAGES
 #elif defined(__clang__) || defined(__CUDACC__)
 #define CFP_SAYS_WORDS

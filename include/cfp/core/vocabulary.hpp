@@ -1,4 +1,4 @@
-// A sentence as a list of types, for compilers that print the names of types but no texts (clang before 17, nvcc): words
+// A sentence as a list of types, for compilers that print the names of types but no texts (clang, nvcc): words
 // that are known by their name, others letter by letter with `_` between two of them. Types of a function's own are
 // printed without what stands around them.
 #pragma once
@@ -134,8 +134,8 @@ struct spelled {
   using known = typename decltype(vocabulary<typename always<Sentence>::type>())::type;
   template <int At>
   using word = typename decltype(word_at<At>(static_cast<const known*>(nullptr)))::type;
-  template <int... I>
-  static in_words<word<words.at[I]>...> in_order(std::integer_sequence<int, I...>);
+  template <int... Index>
+  static in_words<word<words.at[Index]>...> in_order(std::integer_sequence<int, Index...>);
   using type = decltype(in_order(std::make_integer_sequence<int, words.count>{}));
 };
 

@@ -1,7 +1,7 @@
 // The loops themselves, one index at a time: plain ones, for it is layouts that are tested and not speed.
 #pragma once
 
-#include "tensors.hpp"
+#include <cfp/core.hpp>
 
 #include <cmath>
 
@@ -14,10 +14,67 @@ CFP_HOST_DEVICE inline double noise(unsigned long seed, long index) {
   return static_cast<double>(x >> 11) * 0x1p-52 - 1;
 }
 
+/// Where the piece of a device lies in the whole tensor.
+struct piece {
+  int rank = 0;
+  long local[cfp::max_dims]{}, first[cfp::max_dims]{}, whole[cfp::max_dims]{};
+
+  CFP_HOST_DEVICE long global(long i) const {
+    long at = 0, stride = 1;
+    for (int d = rank - 1; d >= 0; --d) {
+      at += (first[d] + i % local[d]) * stride;
+      i /= local[d];
+      stride *= whole[d];
+    }
+    return at;
+  }
+};
+/// The loops of a sum of products: the first `outer` of `all` run over the result, the others over what is summed. How
+/// often each runs, and how far each moves in the two operands.
+struct loops {
+  int outer = 0, all = 0;
+  long times[cfp::max_factors]{}, move[2][cfp::max_factors]{};
+
+  constexpr long count(int from, int to) const {
+    long n = 1;
+    for (int f = from; f < to; ++f) n *= times[f];
+    return n;
+  }
+  /// Where pass `i` of loops [from, to) stands in an operand.
+  CFP_HOST_DEVICE long at(int operand, long i, int from, int to) const {
+    long where = 0;
+    for (int f = to - 1; f >= from; --f) {
+      where += i % times[f] * move[operand][f];
+      i /= times[f];
+    }
+    return where;
+  }
+};
+
 template <class Machine, class N>
 void copy(Machine& machine, const N* in, N* out, long size) {
   machine.each(size, [=] CFP_HOST_DEVICE(long i) { out[i] = in[i]; });
 }
+/// Weights to begin with, and tokens: by their places in the whole tensor, so that they are equal on every mesh.
+template <class Machine, class N>
+void fill(Machine& machine, N* out, long size, const piece& here, unsigned long seed, N middle, N spread) {
+  machine.each(size, [=] CFP_HOST_DEVICE(long i) { out[i] = middle + spread * N(noise(seed, here.global(i))); });
+}
+template <class Machine>
+void make_batch(Machine& machine, int* tokens, int* targets, long size, const piece& here, unsigned long seed, long words) {
+  machine.each(size, [=] CFP_HOST_DEVICE(long i) {
+    const long word = static_cast<long>((noise(seed, here.global(i)) + 1) / 2 * static_cast<double>(words)) % words;
+    tokens[i] = static_cast<int>(word);
+    targets[i] = static_cast<int>((7 * word + 3) % words);
+  });
+}
+template <class Machine, class N>
+void nudge(Machine& machine, N* x, long size, const piece& here, long element, N by) {
+  machine.each(size, [=] CFP_HOST_DEVICE(long i) {
+    if (here.global(i) == element) x[i] += by;
+  });
+}
+
 /// From [major][minor][run] to [minor][major][run].
 template <class Machine, class N>
 void transpose(Machine& machine, const N* in, N* out, long major, long minor, long run) {

@@ -4,7 +4,7 @@
 // to the host, and all_reduce, all_gather and reduce_scatter among the devices that differ only along the axes named.
 #pragma once
 
-#include <cfp/core.hpp>
+#include "kernels.hpp"
 
 #include <memory>
 #include <utility>
@@ -91,21 +91,6 @@ tensor<To, N> convert(Machine& machine, const tensor<From, N>& in) {
   return tensor<To, N>(here);
 }
 
-/// Where the piece of a device lies in the whole tensor.
-struct piece {
-  int rank = 0;
-  long local[cfp::max_dims]{}, first[cfp::max_dims]{}, whole[cfp::max_dims]{};
-
-  CFP_HOST_DEVICE long global(long i) const {
-    long at = 0, stride = 1;
-    for (int d = rank - 1; d >= 0; --d) {
-      at += (first[d] + i % local[d]) * stride;
-      i /= local[d];
-      stride *= whole[d];
-    }
-    return at;
-  }
-};
 template <class Layout>
 piece piece_of(int device) {
   piece out{Layout::held.rank()};
@@ -116,28 +101,6 @@ piece piece_of(int device) {
   }
   return out;
 }
-
-/// The loops of a sum of products: the first `outer` of `all` run over the result, the others over what is summed. How
-/// often each runs, and how far each moves in the two operands.
-struct loops {
-  int outer = 0, all = 0;
-  long times[cfp::max_factors]{}, move[2][cfp::max_factors]{};
-
-  constexpr long count(int from, int to) const {
-    long n = 1;
-    for (int f = from; f < to; ++f) n *= times[f];
-    return n;
-  }
-  /// Where pass `i` of loops [from, to) stands in an operand.
-  CFP_HOST_DEVICE long at(int operand, long i, int from, int to) const {
-    long where = 0;
-    for (int f = to - 1; f >= from; --f) {
-      where += i % times[f] * move[operand][f];
-      i /= times[f];
-    }
-    return where;
-  }
-};
 
 // A factor of the rule runs over a dimension, or, where the rule tells the parts of a compound one apart, over a part of it.
 template <class Layout>

@@ -1,0 +1,107 @@
+// The trainer on threads: a rank each. Sums are taken in the order of the ranks, so runs are the same to the bit.
+#include "trainer.hpp"
+
+#include <barrier>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
+namespace trainer {
+
+// What the ranks show each other.
+struct board {
+  explicit board(int ranks) : gate(ranks), shown(static_cast<std::size_t>(ranks)) {}
+  std::barrier<> gate;
+  std::vector<const void*> shown;
+};
+
+template <class Number>
+class thread_machine {
+ public:
+  using number = Number;
+  thread_machine(board& all, int rank) : board_(all), rank_(rank) {}
+
+  int rank() const { return rank_; }
+  template <class T>
+  std::shared_ptr<T> memory(long count) const {
+    const auto items = std::make_shared<std::vector<T>>(static_cast<std::size_t>(count));
+    return {items, items->data()};
+  }
+  std::vector<number> fetch(const number* x, long count) const { return {x, x + count}; }
+  template <class F>
+  void each(long count, const F& f) const {
+    for (long i = 0; i < count; ++i) f(i);
+  }
+
+  void all_reduce(const axes& along, const number* in, number* out, long count, cfp::reduction by) const {
+    meet(along, in, [&](const auto& group) { combine(group, 0, out, count, by); });
+  }
+  void reduce_scatter(const axes& along, const number* in, number* out, long count, cfp::reduction by) const {
+    meet(along, in, [&](const auto& group) { combine(group, position_of(rank_, group) * count, out, count, by); });
+  }
+  void all_gather(const axes& along, const number* in, number* out, long count) const {
+    meet(along, in, [&](const auto& group) {
+      for (const int other : group) out = std::copy_n(of(other), count, out);
+    });
+  }
+
+ private:
+  const number* of(int other) const { return static_cast<const number*>(board_.shown[static_cast<std::size_t>(other)]); }
+
+  // All ranks call the same collectives, so all of them wait, whatever the group: once until every `in` is there, and once
+  // until no one reads them.
+  template <class Work>
+  void meet(const axes& along, const number* in, const Work& work) const {
+    board_.shown[static_cast<std::size_t>(rank_)] = in;
+    board_.gate.arrive_and_wait();
+    work(group_of(rank_, gpt::mesh::shape, along));
+    board_.gate.arrive_and_wait();
+  }
+  void combine(const std::vector<int>& group, long from, number* out, long count, cfp::reduction by) const {
+    std::copy_n(of(group[0]) + from, count, out);
+    for (std::size_t m = 1; m < group.size(); ++m)
+      for (long i = 0; i < count; ++i) {
+        const number x = of(group[m])[from + i];
+        out[i] = by == cfp::reduction::sum ? out[i] + x : by == cfp::reduction::max ? std::max(out[i], x) : std::min(out[i], x);
+      }
+  }
+
+  board& board_;
+  int rank_;
+};
+
+// Calls f(machine) as every rank; whether all say that it went well.
+template <class Number, class F>
+bool on_every_rank(const F& f) {
+  constexpr int ranks = gpt::mesh::shape.devices();
+  board all(ranks);
+  bool well[ranks]{};
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        thread_machine<Number> machine(all, rank);
+        well[rank] = f(machine);
+      });
+  }
+  return std::all_of(well, well + ranks, [](bool is) { return is; });
+}
+
+}  // namespace trainer
+
+// threads [--gradients | --double] [--steps N]
+int main(int count, char** arguments) {
+  bool gradients = false, in_double = false;
+  int steps = 4;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = arguments[i];
+    if (word == "--gradients") gradients = true;
+    else if (word == "--double") in_double = true;
+    else if (word == "--steps" && i + 1 < count) steps = std::atoi(arguments[++i]);
+    else return std::fprintf(stderr, "threads [--gradients | --double] [--steps N]\n"), 2;
+  }
+  const auto trains = [&](auto& machine) { return trainer::train(machine, steps), true; };
+  const auto checks = [&](auto& machine) { return trainer::check_gradients(machine); };
+  if (gradients) return trainer::on_every_rank<double>(checks) ? 0 : 1;
+  return (in_double ? trainer::on_every_rank<double>(trains) : trainer::on_every_rank<float>(trains)) ? 0 : 1;
+}
