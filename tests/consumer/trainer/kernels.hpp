@@ -1,4 +1,5 @@
-// The loops themselves, one index at a time: plain ones, for it is layouts that are tested and not speed.
+// The loops themselves, one index at a time: plain ones, for it is layouts that are tested and not speed. They know numbers
+// and sizes and no layouts: nvcc spells the names of kernels, and cannot spell one with a layout in it.
 #pragma once
 
 #include <cfp/core.hpp>
@@ -29,6 +30,7 @@ struct piece {
     return at;
   }
 };
+
 /// The loops of a sum of products: the first `outer` of `all` run over the result, the others over what is summed. How
 /// often each runs, and how far each moves in the two operands.
 struct loops {

@@ -22,7 +22,7 @@ struct tensor {
   /// The same tensor by another name; who owes something in between does not compile.
   template <class Other>
   tensor(const tensor<Other, N>& other) : memory(other.memory) {
-    static_assert(cfp::steps<Other, Layout>.none(), "something has to be done first: convert");
+    static_assert(cfp::owes<Other, Layout>);  // nothing
   }
   N* data() const { return memory.get(); }
 };

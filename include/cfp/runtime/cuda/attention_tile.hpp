@@ -35,10 +35,10 @@ struct attention_tile {
   static constexpr int chunks = D / 8, turning = chunks % 8 == 0 ? 8 : 4;  ///< so many neighbouring chunks change places
 
   /// Where a chunk of a row begins.
-  CFP_DEVICE static int place(int row, int chunk) { return row * D + 8 * (chunk ^ (turning == 8 ? row & 7 : row >> 1 & 3)); }
+  CFP_HOST_DEVICE static int place(int row, int chunk) { return row * D + 8 * (chunk ^ (turning == 8 ? row & 7 : row >> 1 & 3)); }
   /// Where one begins that lies `rows`, a multiple of 8, and `more` chunks further. For an even chunk, or a place that is 1 past an even one,
   /// and an even `more`.
-  CFP_DEVICE static int further(int place, int rows, int more) { return (place ^ 8 * (more % turning)) + 8 * (more - more % turning) + rows * D; }
+  CFP_HOST_DEVICE static int further(int place, int rows, int more) { return (place ^ 8 * (more % turning)) + 8 * (more - more % turning) + rows * D; }
 
   /// Begins to copy `Rows` rows of a head, from `first` on. Rows from `rows` on, and columns past the depth, become 0.
   /// A thread has one chunk of every `at_once`th row.
