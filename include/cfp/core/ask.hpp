@@ -79,7 +79,8 @@ constexpr bool plain(const rule& r, const list<operand_view, max_operands>& oper
   return true;
 }
 
-constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_view, max_operands>& operands, const mesh_shape& mesh) {
+constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_view, max_operands>& operands,
+                              const mesh_shape& mesh) {
   std::string_view labels[max_factors]{};
   bool lent[max_factors]{};
   long sizes[max_factors]{};
@@ -97,13 +98,15 @@ constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_v
   return {binding_problem::nothing, settle(r, lin, held, mesh, unused).kind};
 }
 
-constexpr verdict judge(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
+constexpr verdict judge(const operator_view& op, const rule_outline& o, const rule& r,
+                        const list<operand_view, max_operands>& operands,
                         const list<const mesh_shape*, max_operands>& meshes) {
   const inference it = infer(op, o, r, operands, meshes);
   return {it.bound.problem.kind, it.flow.why.kind, it.same_mesh};
 }
 
-constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
+constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, const rule& r,
+                                const list<operand_view, max_operands>& operands,
                                 const list<const mesh_shape*, max_operands>& meshes) {
   for (const mesh_shape* m : meshes)
     if (m != meshes[0]) return judge(op, o, r, operands, meshes);
@@ -129,13 +132,15 @@ consteval bool require_tensors() {
 template <class Op, class... T>
 struct question {
   static_assert(require_tensors<Op, T...>());
-  static constexpr verdict answer{(partitioned_tensor<T> && ...) ? binding_problem::operand_count : binding_problem::nothing};
+  static constexpr verdict answer{(partitioned_tensor<T> && ...) ? binding_problem::operand_count
+                                                                 : binding_problem::nothing};
 };
 template <class Op, partitioned_tensor... T>
   requires(sizeof...(T) > 0 && sizeof...(T) <= max_operands)
 struct question<Op, T...> {
   static constexpr int dots = outline_of<Op>.ellipsis(written_of<T...>());
-  static constexpr verdict answer = judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), meshes_of<T...>());
+  static constexpr verdict answer =
+      judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), meshes_of<T...>());
 };
 
 // Whether something was said already: of an operand, or of the operator's rule.
@@ -158,7 +163,8 @@ struct refusal {
       return sentence{};
     } else if constexpr (sizeof...(T) == 0 || sizeof...(T) > max_operands) {
       inference it;
-      it.bound.problem = {binding_problem::operand_count, -1, -1, sizeof...(T), outline_of<Op>.written.size(), {}, nullptr};
+      it.bound.problem = {binding_problem::operand_count, -1, -1,     sizeof...(T),
+                          outline_of<Op>.written.size(),  {}, nullptr};
       return words(it, view_of<Op>(), list<operand_view, max_operands>{}, list<const mesh_shape*, max_operands>{});
     } else {
       return words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), meshes_of<T...>());
@@ -184,8 +190,8 @@ struct answered {
     if (!d.readable) {
       int twice = 0;
       while (d.find(d.parts[twice]) == twice && !d.parts[twice].empty()) ++twice;
-      say(out.problem, view_of<Op>().label.empty() ? Op::rule_source : view_of<Op>().label, ": two dimensions of the result would be named '", d.parts[twice],
-          "'; rename it in one of the operands");
+      say(out.problem, view_of<Op>().label.empty() ? Op::rule_source : view_of<Op>().label,
+          ": two dimensions of the result would be named '", d.parts[twice], "'; rename it in one of the operands");
     }
     out.placement = describe(it.flow.results[Result], d.parts, *meshes_of<T...>()[0]);
     return out;
@@ -196,7 +202,8 @@ template <class Answered, class Mesh, class Indices>
 struct result_type;
 template <class Answered, class Mesh, int... Index>
 struct result_type<Answered, Mesh, std::integer_sequence<int, Index...>> {
-  using type = partitioned<dims<shorten<Answered::texts.dim[Index].count>(Answered::texts.dim[Index])...>, Mesh, shorten<Answered::texts.placement.count>(Answered::texts.placement)>;
+  using type = partitioned<dims<shorten<Answered::texts.dim[Index].count>(Answered::texts.dim[Index])...>, Mesh,
+                           shorten<Answered::texts.placement.count>(Answered::texts.placement)>;
 };
 
 template <class First, class...>
@@ -261,7 +268,9 @@ struct checked_result<outcome::asked, Op, Result, T...> {
   using answer = answered<Op, Result, T...>;
   static_assert(require_names<answer>());
   using type = std::conditional_t<answer::texts.problem.empty(),
-                                  typename result_type<answer, typename mesh_type_of<T...>::type, std::make_integer_sequence<int, answer::texts.rank>>::type, refused>;
+                                  typename result_type<answer, typename mesh_type_of<T...>::type,
+                                                       std::make_integer_sequence<int, answer::texts.rank>>::type,
+                                  refused>;
 };
 
 }  // namespace detail
@@ -278,10 +287,12 @@ inline constexpr std::string_view why = detail::refusal<std::remove_cvref_t<decl
 
 /// The type of result number `Index` of an operator with several.
 template <const auto& Op, int Index, class... T>
-using result_at_t = typename detail::checked_result<detail::outcome_of<std::remove_cvref_t<decltype(Op)>, T...>, std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
+using result_at_t = typename detail::checked_result<detail::outcome_of<std::remove_cvref_t<decltype(Op)>, T...>,
+                                                    std::remove_cvref_t<decltype(Op)>, Index, T...>::type;
 
 /// The type of the result (the first, of an operator with several).
 template <const auto& Op, class... T>
-using result_t = typename detail::checked_result<detail::outcome_of<std::remove_cvref_t<decltype(Op)>, T...>, std::remove_cvref_t<decltype(Op)>, 0, T...>::type;
+using result_t = typename detail::checked_result<detail::outcome_of<std::remove_cvref_t<decltype(Op)>, T...>,
+                                                 std::remove_cvref_t<decltype(Op)>, 0, T...>::type;
 
 }  // namespace cfp

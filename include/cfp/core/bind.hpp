@@ -13,14 +13,14 @@ namespace cfp::inline v0_1 {
 struct binding_problem {
   enum kind_t : std::uint8_t {
     nothing,
-    unreadable,     ///< the rule
+    unreadable,  ///< the rule
     operand_count,
-    rank,           ///< an operand has another number of dimensions than the rule says
-    parts,          ///< a compound dimension has another number of parts than the rule or another operand
-    order,          ///< a compound dimension has the rule's parts in another order
-    names,          ///< two operands call one factor differently
-    sizes,          ///< two operands have one factor in different sizes, or factors do not make the size of a fused dimension
-    indivisible,    ///< a factor of a fused dimension does not divide among the devices that split it
+    rank,   ///< an operand has another number of dimensions than the rule says
+    parts,  ///< a compound dimension has another number of parts than the rule or another operand
+    order,  ///< a compound dimension has the rule's parts in another order
+    names,  ///< two operands call one factor differently
+    sizes,  ///< two operands have one factor in different sizes, or factors do not make the size of a fused dimension
+    indivisible,  ///< a factor of a fused dimension does not divide among the devices that split it
   } kind = nothing;
   int operand = -1, other = -1;  ///< other: the one whose names or sizes were taken
   long given = 0, wanted = 0;    ///< counts or sizes; unreadable: `given` is the column
@@ -54,7 +54,8 @@ struct binding {
 /// Whether operands have as many dimensions as a rule says, before anything else is asked.
 constexpr binding_problem fits(const rule_outline& o, const list<operand_view, max_operands>& operands) {
   if (o.problem) return {binding_problem::unreadable, -1, -1, o.problem.column, 0, {}, o.problem.what};
-  if (o.written.size() != operands.size()) return {binding_problem::operand_count, -1, -1, operands.size(), o.written.size(), {}, nullptr};
+  if (o.written.size() != operands.size())
+    return {binding_problem::operand_count, -1, -1, operands.size(), o.written.size(), {}, nullptr};
   list<int, max_operands> ranks;
   for (const operand_view& v : operands) ranks.push(v.shape->written());
   const int dots = o.ellipsis(ranks);
@@ -74,7 +75,8 @@ constexpr binding_problem out_of_order(const rule& r, int operand, int dim, cons
     for (int j = 0; j < shape.count(dim); ++j)
       if (j != k && same(shape.parts[first + k], r.factors[p.factors[from + j]].label.view()) &&
           !same(shape.parts[first + j], r.factors[p.factors[from + j]].label.view()))
-        return {binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, nullptr, first + k, -1};
+        return {
+            binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, nullptr, first + k, -1};
   return {};
 }
 
@@ -83,7 +85,8 @@ struct factor_sources {
   signed char named_by[max_factors]{}, named_part[max_factors]{}, sized_by[max_factors]{}, sized_part[max_factors]{};
 
   // What operand `i` calls factor `f` and how long it is there; what does not agree.
-  constexpr binding_problem take(const dimensions& shape, int part, int i, int f, std::string_view& label, bool& lent, long& size) {
+  constexpr binding_problem take(const dimensions& shape, int part, int i, int f, std::string_view& label, bool& lent,
+                                 long& size) {
     const std::string_view called = shape.parts[part];
     if (!label.empty() && !lent && !shape.lent[part] && !same(label, called))
       return {binding_problem::names, i, named_by[f], shape.sizes[part], size, {}, nullptr, part, named_part[f]};
@@ -94,7 +97,8 @@ struct factor_sources {
       named_part[f] = static_cast<signed char>(part);
     }
     const long here = shape.sizes[part];
-    if (size != 0 && here != 0 && here != size) return {binding_problem::sizes, i, sized_by[f], here, size, {}, nullptr, part, sized_part[f]};
+    if (size != 0 && here != 0 && here != size)
+      return {binding_problem::sizes, i, sized_by[f], here, size, {}, nullptr, part, sized_part[f]};
     if (size == 0) {
       size = here;
       sized_by[f] = static_cast<signed char>(i);
@@ -143,9 +147,11 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
     return out;
   }
   out.r = cut_factors(r, parts, first);
-  for (int f = 0; f < out.r.factors.size(); ++f) out.sizes.push(0), out.labels.push({}), out.rule_labels.push({}), out.lent.push(false);
+  for (int f = 0; f < out.r.factors.size(); ++f)
+    out.sizes.push(0), out.labels.push({}), out.rule_labels.push({}), out.lent.push(false);
   for (int f = 0; f < r.factors.size(); ++f)
-    if (parts[f] == 1 && !r.factors[f].label.view().starts_with("..")) out.rule_labels[first[f]] = r.factors[f].label.view();
+    if (parts[f] == 1 && !r.factors[f].label.view().starts_with(".."))
+      out.rule_labels[first[f]] = r.factors[f].label.view();
   detail::factor_sources from_operands;
   for (int i = 0; i < operands.size(); ++i) {
     const pattern& p = r.operands[i];
@@ -189,14 +195,23 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
       }
       // One name for all parts says nothing of them; but who has them elsewhere means another dimension.
       for (int j = k; j < end && end - k > 1 && !out.problem; ++j)
-        if (const int f = cut.factors[j]; !out.labels[f].empty() && !out.lent[f] && operands[i].shape->find(out.labels[f]) >= 0)
-          out.problem = {binding_problem::names, i, from_operands.named_by[f], operands[i].shape->sizes[part], out.sizes[f], out.r.factors[f].label, nullptr,
-                         part, from_operands.named_part[f]};
+        if (const int f = cut.factors[j];
+            !out.labels[f].empty() && !out.lent[f] && operands[i].shape->find(out.labels[f]) >= 0)
+          out.problem = {binding_problem::names,
+                         i,
+                         from_operands.named_by[f],
+                         operands[i].shape->sizes[part],
+                         out.sizes[f],
+                         out.r.factors[f].label,
+                         nullptr,
+                         part,
+                         from_operands.named_part[f]};
       const long size = operands[i].shape->sizes[part];
       if (end - k > 1 && size > 0 && !out.problem) {
         if (unknowns == 1 && size % product == 0) out.sizes[unknown] = size / product;
         else if ((unknowns == 0 && size != product) || size % product != 0)
-          out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part, -1};
+          out.problem = {
+              binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part, -1};
       }
       k = end;
     }
@@ -206,8 +221,8 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
   return out;
 }
 
-/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does (and it is lent,
-/// as a name that only the rule has). Where that is taken too the name stands twice, and `readable` is false.
+/// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does (and it is
+/// lent, as a name that only the rule has). Where that is taken too the name stands twice, and `readable` is false.
 constexpr dimensions result_dimensions(const binding& b, int result) {
   dimensions d;
   const pattern& p = b.r.results[result];

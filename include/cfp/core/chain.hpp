@@ -34,7 +34,8 @@ struct chain {
         dimensions d = at;
         if (i > 0) {
           d = {};
-          for (int k = 0; k < r.operands[i].factors.size(); ++k) d.push(r.factors[r.operands[i].factors[k]].label, 0, r.operands[i].group[k], true);
+          for (int k = 0; k < r.operands[i].factors.size(); ++k)
+            d.push(r.factors[r.operands[i].factors[k]].label, 0, r.operands[i].group[k], true);
         }
         shapes.push(d);
         held.push(partition::replicated(d.rank()));

@@ -18,7 +18,9 @@ namespace cfp::inline v0_1 {
 /// The text of a dimension, "batch", "batch=32" or "(three=3 heads=12 d=64)", cannot be read.
 template <class Said, bool Holds = Said::silent>
 consteval bool dimension_can_be_read() {
-  static_assert(Holds, CFP_SAY("a dimension is written \"batch\", \"batch=32\" or \"(three=3 heads=12 d=64)\"; the column is where reading stopped", Said{}));
+  static_assert(Holds, CFP_SAY("a dimension is written \"batch\", \"batch=32\" or \"(three=3 heads=12 d=64)\"; the "
+                               "column is where reading stopped",
+                               Said{}));
   return true;
 }
 
@@ -42,13 +44,15 @@ consteval bool axis_is_of_the_mesh() {
 
 template <class Said, bool Holds = Said::silent>
 consteval bool axis_is_used_once() {
-  static_assert(Holds, CFP_SAY("a mesh axis is used twice; it splits one dimension, or holds parts of one sum", Said{}));
+  static_assert(Holds,
+                CFP_SAY("a mesh axis is used twice; it splits one dimension, or holds parts of one sum", Said{}));
   return true;
 }
 
 template <class Said, bool Holds = Said::silent>
 consteval bool dimension_is_split_once() {
-  static_assert(Holds, CFP_SAY("a dimension is split twice; write one split with all its axes, the major one first", Said{}));
+  static_assert(Holds,
+                CFP_SAY("a dimension is split twice; write one split with all its axes, the major one first", Said{}));
   return true;
 }
 
@@ -61,7 +65,10 @@ consteval bool size_divides() {
 /// A rule cannot be read.
 template <class Said, bool Holds = Said::silent>
 consteval bool rule_can_be_read() {
-  static_assert(Holds, CFP_SAY("a rule reads like \"batch in, in out -> batch out; whole out\"; the column is where reading stopped", Said{}));
+  static_assert(
+      Holds,
+      CFP_SAY("a rule reads like \"batch in, in out -> batch out; whole out\"; the column is where reading stopped",
+              Said{}));
   return true;
 }
 
@@ -74,7 +81,9 @@ consteval bool operands_as_many_as_the_rule_has() {
 /// What an operator is asked about are types like `sharded<dims<...>, mesh, ...>`.
 template <class Said, bool Holds = Said::silent>
 consteval bool operands_are_partitioned_tensors() {
-  static_assert(Holds, CFP_SAY("an operator is asked about types of partitioned tensors, cfp::sharded<cfp::dims<...>, mesh, ...>, one per operand", Said{}));
+  static_assert(Holds, CFP_SAY("an operator is asked about types of partitioned tensors, cfp::sharded<cfp::dims<...>, "
+                               "mesh, ...>, one per operand",
+                               Said{}));
   return true;
 }
 
@@ -146,7 +155,9 @@ consteval bool partial_sum_is_completed_first() {
 
 template <class Said, bool Holds = Said::silent>
 consteval bool axes_split_in_one_order() {
-  static_assert(Holds, CFP_SAY("axes that split one dimension are written in the order of the mesh, or no operator knows them", Said{}));
+  static_assert(
+      Holds,
+      CFP_SAY("axes that split one dimension are written in the order of the mesh, or no operator knows them", Said{}));
   return true;
 }
 
@@ -164,13 +175,20 @@ consteval bool steps_lead_from_one_partition_to_the_other() {
 
 template <class Said, bool Holds = Said::silent>
 consteval bool tensors_fit_one_buffer() {
-  static_assert(Holds, CFP_SAY("tensors of one buffer are held whole along the axis that shares it, on one mesh, with elements of one size", Said{}));
+  static_assert(
+      Holds,
+      CFP_SAY(
+          "tensors of one buffer are held whole along the axis that shares it, on one mesh, with elements of one size",
+          Said{}));
   return true;
 }
 
 template <class Said, bool Holds = Said::silent>
 consteval bool gradient_is_as_the_buffer_takes_it() {
-  static_assert(Holds, CFP_SAY("a gradient is laid into a buffer as parts of a sum over the axis that shares it, else as its tensor", Said{}));
+  static_assert(
+      Holds,
+      CFP_SAY("a gradient is laid into a buffer as parts of a sum over the axis that shares it, else as its tensor",
+              Said{}));
   return true;
 }
 
@@ -188,7 +206,8 @@ consteval bool given_partition_fits_its_tensor() {
 
 template <class Said, bool Holds = Said::silent>
 consteval bool given_partitions_agree() {
-  static_assert(Holds, CFP_SAY("two given partitions ask one operator to split two of its factors over one axis", Said{}));
+  static_assert(Holds,
+                CFP_SAY("two given partitions ask one operator to split two of its factors over one axis", Said{}));
   return true;
 }
 
@@ -208,7 +227,8 @@ consteval bool model_can_be_traced() {
 /// Collectives of one pass are kept in a list of fixed length.
 template <class Said, bool Holds = Said::silent>
 consteval bool layer_is_short_enough() {
-  static_assert(Holds, CFP_SAY("a layer has too many collectives in one pass for one constant; check a shorter one", Said{}));
+  static_assert(Holds,
+                CFP_SAY("a layer has too many collectives in one pass for one constant; check a shorter one", Said{}));
   return true;
 }
 

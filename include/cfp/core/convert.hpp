@@ -36,7 +36,8 @@ struct conversion_step {
 };
 
 /// By `conversion_step::kind`.
-inline constexpr std::string_view step_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "slice", "mask", "pad"};
+inline constexpr std::string_view step_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "slice",
+                                                  "mask",       "pad"};
 
 /// The partition after a step. Only the innermost axes of a dimension can be gathered or moved; what is scattered over
 /// several axes is split by them in the order of the mesh, what is moved as it was.
@@ -48,7 +49,8 @@ constexpr partition after(partition p, const conversion_step& s) {
   };
   const auto unsplit = [&] {
     list<signed char, max_axes> moved;
-    while (!p.dims[s.dim].empty() && s.along(p.dims[s.dim].back())) moved.insert(0, p.dims[s.dim].back()), p.dims[s.dim].pop();
+    while (!p.dims[s.dim].empty() && s.along(p.dims[s.dim].back()))
+      moved.insert(0, p.dims[s.dim].back()), p.dims[s.dim].pop();
     return moved;
   };
   switch (s.kind) {
@@ -72,9 +74,10 @@ constexpr partition after(partition p, const conversion_step& s) {
   return p;
 }
 
-/// Elements of the tensor as held without the split along the axes of a step; `p` is the partition before it, `elements`
-/// those of the unsplit tensor. What `bytes_sent` is of.
-constexpr long elements_before_split(const conversion_step& s, const partition& p, long elements, const mesh_shape& mesh) {
+/// Elements of the tensor as held without the split along the axes of a step; `p` is the partition before it,
+/// `elements` those of the unsplit tensor. What `bytes_sent` is of.
+constexpr long elements_before_split(const conversion_step& s, const partition& p, long elements,
+                                     const mesh_shape& mesh) {
   for (int d = 0; d < p.rank(); ++d)
     for (signed char a : p.dims[d])
       if (!s.along(a)) elements /= mesh.size(a);
@@ -178,13 +181,13 @@ constexpr void each_wide_step(const partition& p, const mesh_shape& mesh, F&& f)
 
 /// What a conversion is chosen by, beside the bytes it sends.
 struct conversion_prices {
-  bool several_axes = false;  ///< whether there are groups of devices over several axes, for one collective along all of them
+  bool several_axes =
+      false;  ///< whether there are groups of devices over several axes, for one collective along all of them
   long call = 0;              ///< bytes that could be sent in the time a collective takes before it sends any
 };
 
-/// The cheapest conversion: fewest bytes sent (and calls, priced in bytes), then fewest of them over the outer axes, whose links are no faster, then fewest
-/// collectives, then fewest steps.
-/// Uniform-cost search over partitions.
+/// The cheapest conversion: fewest bytes sent (and calls, priced in bytes), then fewest of them over the outer axes,
+/// whose links are no faster, then fewest collectives, then fewest steps. Uniform-cost search over partitions.
 constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
                              const mesh_shape& mesh, const conversion_prices& prices = {}) {
   struct state {
@@ -226,7 +229,8 @@ constexpr conversion convert(const partition& from, const partition& to, const e
     const partition here = states[best].at;  // a copy: the states move when they grow
     each(here, [&](const conversion_step& s) {
       // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
-      if (s.axes == 0 && from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate) return;
+      if (s.axes == 0 && from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate)
+        return;
       // Owing a sum that the target does not owe never helps.
       if ((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed) return;
       const partition next = after(here, s);

@@ -92,7 +92,8 @@ constexpr void write_dimension(const dimensions& d, int dim, text<Capacity>& out
 }
 
 // Reads the texts of dimensions; `at` is the text that a problem is of, `twice` a part whose name another one has.
-constexpr text_error read_dimensions(const list<std::string_view, max_dims>& texts, dimensions& out, int& at, int& twice) {
+constexpr text_error read_dimensions(const list<std::string_view, max_dims>& texts, dimensions& out, int& at,
+                                     int& twice) {
   for (at = 0; at < texts.size(); ++at)
     if (const text_error e = read_dimension(texts[at], at, out)) return e;
   for (int i = 1; i < out.rank(); ++i)
@@ -130,8 +131,8 @@ struct canonical_dim {
 // Whether a text stands as `write_dimension` writes it: one blank between parts, no zero before a size.
 constexpr bool stands_canonically(std::string_view source) {
   for (std::size_t i = 0; i + 1 < source.size(); ++i)
-    if ((source[i] == ' ' && (source[i + 1] == ' ' || source[i + 1] == ')')) || (source[i] == '(' && source[i + 1] == ' ') ||
-        (source[i] == '=' && source[i + 1] == '0'))
+    if ((source[i] == ' ' && (source[i + 1] == ' ' || source[i + 1] == ')')) ||
+        (source[i] == '(' && source[i + 1] == ' ') || (source[i] == '=' && source[i + 1] == '0'))
       return false;
   return source.empty() || source[0] != '(' || source.find(' ') != std::string_view::npos;
 }

@@ -25,7 +25,8 @@ namespace detail {
 
 template <class Names>
 constexpr void say_names(sentence& s, const Names& names) {
-  for (int i = 0; i < names.size(); ++i) say(s, i == 0 ? "'" : i + 1 == names.size() ? " and '" : ", '", std::string_view(names[i]), "'");
+  for (int i = 0; i < names.size(); ++i)
+    say(s, i == 0 ? "'" : i + 1 == names.size() ? " and '" : ", '", std::string_view(names[i]), "'");
 }
 
 constexpr void say_axes(sentence& s, const list<signed char, max_axes>& axes, const mesh_shape& m) {
@@ -46,9 +47,11 @@ constexpr void say_dimensions(sentence& s, const dimensions& d) {
 }
 
 /// Whether sizes (0: not known) divide among the devices that hold them.
-constexpr sharding_problem size_problem(const dimensions& d, const partition& p, const mesh_shape& m, const extents& sizes) {
+constexpr sharding_problem size_problem(const dimensions& d, const partition& p, const mesh_shape& m,
+                                        const extents& sizes) {
   for (int i = 0; i < d.rank(); ++i)
-    if (const long n = pieces(p, i, m); sizes[i] % n != 0) return {sharding_problem::not_divisible, name(d.parts[i]), sizes[i], n};
+    if (const long n = pieces(p, i, m); sizes[i] % n != 0)
+      return {sharding_problem::not_divisible, name(d.parts[i]), sizes[i], n};
   return {};
 }
 
@@ -72,7 +75,8 @@ constexpr sentence words(const sharding_problem& w, const dimensions& d, const p
       say(s, "axis '", w.subject.view(), "' is used twice; an axis splits one dimension, or holds parts of one sum");
       break;
     case sharding_problem::dimension_twice:
-      say(s, "dimension '", w.subject.view(), "' is split twice; write one split with all its axes, the major one first");
+      say(s, "dimension '", w.subject.view(),
+          "' is split twice; write one split with all its axes, the major one first");
       break;
     case sharding_problem::not_divisible:
       say(s, "dimension '", w.subject.view(), "' has ", w.size, " elements, which ", w.pieces, " devices (");
@@ -98,7 +102,10 @@ constexpr text<Capacity> describe(const partition& p, const Names& dims, const m
     for (signed char a : p.dims[d]) item(std::string_view(dims[d]), a);
   for (int a = 0; a < m.rank(); ++a)
     if (p.partial[a].owed)
-      item(p.partial[a].combine == reduction::sum ? "partial" : p.partial[a].combine == reduction::max ? "partial_max" : "partial_min", a);
+      item(p.partial[a].combine == reduction::sum   ? "partial"
+           : p.partial[a].combine == reduction::max ? "partial_max"
+                                                    : "partial_min",
+           a);
   if (out.empty()) out += "replicated";
   return out;
 }

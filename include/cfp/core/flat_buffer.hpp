@@ -1,5 +1,6 @@
-// Several tensors one behind another in one buffer, padded so that it splits evenly over a mesh axis: what ZeRO's optimizers
-// keep. Each device lays its shards of the tensors out flat; every device along the axis then owns one share.
+// Several tensors one behind another in one buffer, padded so that it splits evenly over a mesh axis: what ZeRO's
+// optimizers keep. Each device lays its shards of the tensors out flat; every device along the axis then owns one
+// share.
 #pragma once
 
 #include <cfp/core/steps.hpp>
@@ -25,7 +26,8 @@ struct flat_layout {
 };
 
 template <int Count>
-constexpr flat_layout<Count> lay_out(std::string_view buffer, std::string_view axis, const list<flat_part, Count>& parts, long multiple) {
+constexpr flat_layout<Count> lay_out(std::string_view buffer, std::string_view axis,
+                                     const list<flat_part, Count>& parts, long multiple) {
   flat_layout<Count> out;
   const flat_part& first = parts[0];
   const mesh_shape& mesh = *first.mesh;
@@ -38,10 +40,13 @@ constexpr flat_layout<Count> lay_out(std::string_view buffer, std::string_view a
     const flat_part& p = parts[i];
     if (!(*p.mesh == mesh)) fail(p, " is held on another mesh than ", first.name);
     else if (!p.shape->known()) fail(p, " has a size that only run time knows");
-    else if (p.element_bytes != first.element_bytes) fail(p, " has elements of ", p.element_bytes, " bytes, ", first.name, " of ", first.element_bytes);
+    else if (p.element_bytes != first.element_bytes)
+      fail(p, " has elements of ", p.element_bytes, " bytes, ", first.name, " of ", first.element_bytes);
     else if (p.held->on(a).kind != placement::replicate)
-      fail(p, " is '", describe(*p.held, p.shape->parts, mesh).view(), "': what is shared over '", axis, "' must be whole along it before");
-    else if (p.held->is_partial()) fail(p, " holds parts of a sum: '", describe(*p.held, p.shape->parts, mesh).view(), "'");
+      fail(p, " is '", describe(*p.held, p.shape->parts, mesh).view(), "': what is shared over '", axis,
+           "' must be whole along it before");
+    else if (p.held->is_partial())
+      fail(p, " holds parts of a sum: '", describe(*p.held, p.shape->parts, mesh).view(), "'");
     for (int j = 0; j < i; ++j)
       if (same(parts[j].name, p.name)) fail(p, " stands twice");
     if (!out.why.empty()) break;
@@ -56,14 +61,17 @@ constexpr flat_layout<Count> lay_out(std::string_view buffer, std::string_view a
 }
 
 template <int Count>
-constexpr long offset_of(const flat_layout<Count>& layout, const list<flat_part, Count>& parts, const flat_part& wanted) {
+constexpr long offset_of(const flat_layout<Count>& layout, const list<flat_part, Count>& parts,
+                         const flat_part& wanted) {
   for (int i = 0; i < layout.offsets.size(); ++i)
-    if (same(parts[i].name, wanted.name) && *parts[i].held == *wanted.held && parts[i].shape->sizes == wanted.shape->sizes) return layout.offsets[i];
+    if (same(parts[i].name, wanted.name) && *parts[i].held == *wanted.held &&
+        parts[i].shape->sizes == wanted.shape->sizes)
+      return layout.offsets[i];
   return -1;
 }
 
-// Whether a gradient is held so that the buffer's reduce-scatter completes it: parts of a sum over the buffer's axis, otherwise
-// as the tensor it is of.
+// Whether a gradient is held so that the buffer's reduce-scatter completes it: parts of a sum over the buffer's axis,
+// otherwise as the tensor it is of.
 constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_part& of, const tensor_view& gradient) {
   sentence s;
   const mesh_shape& mesh = *of.mesh;
@@ -78,8 +86,8 @@ constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_p
   partition wanted = *of.held;
   if (mesh.size(a) > 1) wanted.partial[a] = {true, reduction::sum};
   if (gradient.held == wanted) return s;
-  say(s, buffer, ": the gradient of ", of.name, " is '", describe(gradient.held, of.shape->parts, mesh).view(), "', and the buffer takes '",
-      describe(wanted, of.shape->parts, mesh).view(), "'");
+  say(s, buffer, ": the gradient of ", of.name, " is '", describe(gradient.held, of.shape->parts, mesh).view(),
+      "', and the buffer takes '", describe(wanted, of.shape->parts, mesh).view(), "'");
   const conversion c = convert(gradient.held, wanted, of.shape->sizes, of.element_bytes, mesh, {true, bytes_of_a_call});
   if (!c.possible) return s;
   say(s, "; owed before: ");
@@ -115,7 +123,9 @@ struct gradient_question {
   static constexpr sentence why = [] {
     sentence s;
     if (offset < 0) say(s, Layout::name, ": has no tensor ", Tensor::name, " of this partition");
-    else s = gradient_problem(Layout::name, Tensor::mesh_type::shape.find(Layout::axis), part_of<Tensor>(), view_as_tensor<Gradient>());
+    else
+      s = gradient_problem(Layout::name, Tensor::mesh_type::shape.find(Layout::axis), part_of<Tensor>(),
+                           view_as_tensor<Gradient>());
     return s;
   }();
 };
@@ -140,8 +150,8 @@ struct flat_tensors : first_of<Held...> {
   template <class Tensor>
   static constexpr long offset = offset_of(Layout::value, Layout::parts, part_of<Tensor>());
 
-  /// Whether a gradient can be laid in the tensor's place: of the same dimensions and splits, parts of a sum over the axis
-  /// and over nothing else. Does not compile where it cannot, and says what is owed before.
+  /// Whether a gradient can be laid in the tensor's place: of the same dimensions and splits, parts of a sum over the
+  /// axis and over nothing else. Does not compile where it cannot, and says what is owed before.
   template <class Tensor, class Gradient>
   static constexpr bool takes = require_gradient<Layout, Tensor, Gradient>();
 };
@@ -176,8 +186,8 @@ struct flat<true, Layout, Held...> {
   using type = refused_flat;
 };
 
-// A buffer as a tensor of two dimensions: the devices that differ along other axes, which have buffers of their own, and
-// the elements of one buffer.
+// A buffer as a tensor of two dimensions: the devices that differ along other axes, which have buffers of their own,
+// and the elements of one buffer.
 template <class Buffer>
 struct flat_tensor {
   using mesh_type = typename Buffer::mesh_type;
@@ -187,7 +197,8 @@ struct flat_tensor {
     say(out, label, "=", size);
     return out;
   }
-  static constexpr text<47> others = dim("others", mesh_type::shape.devices() / mesh_type::shape.size(axis)), flat = dim("flat", Buffer::padded);
+  static constexpr text<47> others = dim("others", mesh_type::shape.devices() / mesh_type::shape.size(axis)),
+                            flat = dim("flat", Buffer::padded);
   using dims_type = dims<shorten<others.count>(others), shorten<flat.count>(flat)>;
 
   static constexpr text<199> placement(bool parts, bool shared) {
@@ -202,7 +213,8 @@ struct flat_tensor {
   template <bool Parts, bool Shared>
   struct held {
     static constexpr text<199> placed = placement(Parts, Shared);
-    using type = held_as<Buffer::text, partitioned<dims_type, mesh_type, shorten<placed.count>(placed)>, typename Buffer::element_type>;
+    using type = held_as<Buffer::text, partitioned<dims_type, mesh_type, shorten<placed.count>(placed)>,
+                         typename Buffer::element_type>;
   };
 };
 template <is_refused Buffer>
@@ -215,10 +227,12 @@ struct flat_tensor<Buffer> {
 
 }  // namespace detail
 
-/// Tensors with names (`held_as`) in one buffer, shared over mesh axis `Axis`; what it has stands in `detail::flat_tensors`.
-/// The length is padded so that every share is a multiple of `Multiple` elements, for those that load several at once.
+/// Tensors with names (`held_as`) in one buffer, shared over mesh axis `Axis`; what it has stands in
+/// `detail::flat_tensors`. The length is padded so that every share is a multiple of `Multiple` elements, for those
+/// that load several at once.
 template <lit Name, lit Axis, long Multiple, class... Held>
-struct padded_flat_buffer : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, Multiple, Held...>, Held...>::type {
+struct padded_flat_buffer
+    : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, Multiple, Held...>, Held...>::type {
   static constexpr auto text = Name;
   static constexpr auto axis = Axis;
 };
@@ -230,8 +244,9 @@ struct flat_buffer : detail::flat<(is_refused<Held> || ...), detail::laid_out<Na
   static constexpr auto axis = Axis;
 };
 
-/// The buffer as a tensor, of dimensions (others, flat): as every device along the axis has it, with a part of the sum each,
-/// and the share of each. `steps<parts_t<b>, share_t<b>>` and `steps<share_t<b>, whole_t<b>>` are the two collectives of ZeRO.
+/// The buffer as a tensor, of dimensions (others, flat): as every device along the axis has it, with a part of the sum
+/// each, and the share of each. `steps<parts_t<b>, share_t<b>>` and `steps<share_t<b>, whole_t<b>>` are the two
+/// collectives of ZeRO.
 template <class Buffer>
 using whole_t = typename detail::flat_tensor<Buffer>::template held<false, false>::type;
 template <class Buffer>

@@ -21,7 +21,8 @@ struct inference {
 };
 
 /// `r` is the operator's rule with its "..." expanded to what these operands have, `o` what it says unbound.
-constexpr inference infer(const operator_view& op, const rule_outline& o, const rule& r, const list<operand_view, max_operands>& operands,
+constexpr inference infer(const operator_view& op, const rule_outline& o, const rule& r,
+                          const list<operand_view, max_operands>& operands,
                           const list<const mesh_shape*, max_operands>& meshes) {
   inference out;
   const mesh_shape& mesh = *meshes[0];
@@ -41,7 +42,8 @@ constexpr inference infer(const operator_view& op, const rule_outline& o, const 
       if (out.flow.assigned.factor[a] == f) n *= mesh.size(a);
     if (out.bound.sizes[f] % n == 0) continue;
     // Only a fused dimension can bring this: its own size was checked, the major factor's was not.
-    out.bound.problem = {binding_problem::indivisible, -1, -1, out.bound.sizes[f], n, out.bound.r.factors[f].label, nullptr};
+    out.bound.problem = {binding_problem::indivisible, -1,     -1, out.bound.sizes[f], n,
+                         out.bound.r.factors[f].label, nullptr};
   }
   return out;
 }
@@ -78,7 +80,8 @@ struct explainer {
     else say(s, op.label, ": ");
   }
   constexpr void operand(sentence& s, int i) const {
-    say(s, "operand ", static_cast<long>(i), operands[i].label.empty() ? "" : " '", operands[i].label, operands[i].label.empty() ? " (" : "' (");
+    say(s, "operand ", static_cast<long>(i), operands[i].label.empty() ? "" : " '", operands[i].label,
+        operands[i].label.empty() ? " (" : "' (");
     const dimensions& d = *operands[i].shape;
     for (int k = 0; k < d.rank(); ++k) say(s, k ? " " : "", d.parts[k]);
     say(s, ")");
@@ -196,9 +199,12 @@ struct explainer {
         break;
       }
       case conflict::whole_split:
-        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', but '", factor_name(w.factor), "' must stay whole");
-        if (factor_name(w.factor) != dim_name(w.operand, w.factor) && it.bound.r.operands[w.operand].factors.size() > operands[w.operand].shape->rank())
-          say(s, " and is its major part; name the parts of the dimension, \"(", factor_name(w.factor), " ...)\", and split another");
+        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', but '",
+            factor_name(w.factor), "' must stay whole");
+        if (factor_name(w.factor) != dim_name(w.operand, w.factor) &&
+            it.bound.r.operands[w.operand].factors.size() > operands[w.operand].shape->rank())
+          say(s, " and is its major part; name the parts of the dimension, \"(", factor_name(w.factor),
+              " ...)\", and split another");
         break;
       case conflict::halo:
         say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', and the rule reaches '",
@@ -208,7 +214,8 @@ struct explainer {
         say(s, " positions is owed by the neighbours");
         break;
       case conflict::carry:
-        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', which is scanned: a carry from each device to the next is owed");
+        say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis),
+            "', which is scanned: a carry from each device to the next is owed");
         break;
       case conflict::partial_operand:
         if (it.bound.operands[w.operand].on(w.axis).combine != reduction::sum) {
@@ -216,7 +223,10 @@ struct explainer {
           break;
         }
         say(s, " is a partial sum over '", axis_name(w.axis), "', and the operator ",
-            it.bound.r.combine != reduction::sum ? "reduces by maximum or minimum" : op.linear == linearity::none ? "is not linear" : op.linear == linearity::all ? "is linear only if all operands are partial alike" : "is linear in one operand at a time");
+            it.bound.r.combine != reduction::sum ? "reduces by maximum or minimum"
+            : op.linear == linearity::none       ? "is not linear"
+            : op.linear == linearity::all        ? "is linear only if all operands are partial alike"
+                                                 : "is linear in one operand at a time");
         break;
       case conflict::not_major:
         say(s, " is split by axes in another order than the mesh has them; write them in the order of the mesh");
@@ -241,32 +251,38 @@ struct explainer {
     switch (w.kind) {
       case binding_problem::unreadable: say(s, w.what, ", column ", w.given, " of \"", op.rule, "\""); break;
       case binding_problem::operand_count:
-        say(s, "is given ", w.given, w.given == 1 ? " operand" : " operands", ", its rule \"", op.rule, "\" has ", w.wanted);
+        say(s, "is given ", w.given, w.given == 1 ? " operand" : " operands", ", its rule \"", op.rule, "\" has ",
+            w.wanted);
         break;
       case binding_problem::rank:
         operand(s, w.operand);
-        say(s, " has ", w.given, w.given == 1 ? " dimension" : " dimensions", ", the rule \"", op.rule, "\" says ", w.wanted);
+        say(s, " has ", w.given, w.given == 1 ? " dimension" : " dimensions", ", the rule \"", op.rule, "\" says ",
+            w.wanted);
         break;
       case binding_problem::parts:
         if (w.operand >= 0) {
           operand(s, w.operand);
-          say(s, " has a dimension of ", w.given, " parts where the rule or another operand has ", w.wanted, " ('", w.factor.view(), "')");
+          say(s, " has a dimension of ", w.given, " parts where the rule or another operand has ", w.wanted, " ('",
+              w.factor.view(), "')");
         } else {
           say(s, "compound dimensions make ", w.given, " factors, at most ", w.wanted, " fit");
         }
         break;
       case binding_problem::order:
         operand(s, w.operand);
-        say(s, " has '", operands[w.operand].shape->parts[w.part], "' as part ", w.given + 1, " of a compound dimension, the rule \"", op.rule, "\" as part ",
-            w.wanted + 1, "; store it in that order, or call its parts otherwise");
+        say(s, " has '", operands[w.operand].shape->parts[w.part], "' as part ", w.given + 1,
+            " of a compound dimension, the rule \"", op.rule, "\" as part ", w.wanted + 1,
+            "; store it in that order, or call its parts otherwise");
         break;
       case binding_problem::names:
         operand(s, w.operand);
         part(s, w.operand, w.part, w.given);
         operand(s, w.other, " where ");
         part(s, w.other, w.other_part, w.wanted);
-        say(s, ", and the rule \"", op.rule, "\" has one '", w.factor.view(), "': a transposed or another tensor; if the two are the same, say so: cfp::renamed<operand ",
-            static_cast<long>(w.operand), ", \"", operands[w.operand].shape->parts[w.part], "\", \"", operands[w.other].shape->parts[w.other_part], "\">");
+        say(s, ", and the rule \"", op.rule, "\" has one '", w.factor.view(),
+            "': a transposed or another tensor; if the two are the same, say so: cfp::renamed<operand ",
+            static_cast<long>(w.operand), ", \"", operands[w.operand].shape->parts[w.part], "\", \"",
+            operands[w.other].shape->parts[w.other_part], "\">");
         break;
       case binding_problem::sizes:
         operand(s, w.operand);

@@ -24,7 +24,8 @@ struct list {
   constexpr const T& back() const { return items[count - 1]; }
 
   constexpr void push(const T& item) {
-    if (count == Capacity) throw "cfp: a list is full; a tensor has at most 8 dimensions, a rule at most 16 factors, a mesh at most 4 axes";
+    if (count == Capacity)
+      throw "cfp: a list is full; a tensor has at most 8 dimensions, a rule at most 16 factors, a mesh at most 4 axes";
     items[count++] = item;
   }
   constexpr void pop() { items[--count] = T{}; }

@@ -42,7 +42,8 @@ struct mesh_shape {
 template <lit Name, int Size>
 struct axis {
   static_assert(Size >= 1, "a mesh axis has at least one device");
-  static_assert(is_name(Name.view()) && Name.size() <= name::capacity, "the name of a mesh axis is 1 to 23 letters, digits and '_'");
+  static_assert(is_name(Name.view()) && Name.size() <= name::capacity,
+                "the name of a mesh axis is 1 to 23 letters, digits and '_'");
   static constexpr mesh_axis value{name(Name.view()), Size};
 };
 

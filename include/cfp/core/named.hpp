@@ -54,11 +54,13 @@ struct renamed_texts {
   sentence why;
 };
 
-constexpr renamed_texts rename(std::string_view name, dimensions d, const partition& held, const mesh_shape& mesh, std::string_view from, std::string_view to) {
+constexpr renamed_texts rename(std::string_view name, dimensions d, const partition& held, const mesh_shape& mesh,
+                               std::string_view from, std::string_view to) {
   renamed_texts out;
   const int at = d.find(from);
   if (at < 0 || d.find(to) >= 0) {
-    say(out.why, name, name.empty() ? "" : ": ", "the tensor has ", at < 0 ? "no" : "a", " dimension '", at < 0 ? from : to, "'");
+    say(out.why, name, name.empty() ? "" : ": ", "the tensor has ", at < 0 ? "no" : "a", " dimension '",
+        at < 0 ? from : to, "'");
     if (at >= 0) say(out.why, " already, '", from, "' cannot be renamed to it");
     else say(out.why, " to rename; its dimensions are "), say_names(out.why, d.parts);
     return out;
@@ -78,11 +80,13 @@ struct renaming {
   }();
   template <int... Index>
   static auto make(std::integer_sequence<int, Index...>)
-      -> partitioned<dims<shorten<texts.dim[Index].count>(texts.dim[Index])...>, typename T::mesh_type, shorten<texts.placement.count>(texts.placement)>;
+      -> partitioned<dims<shorten<texts.dim[Index].count>(texts.dim[Index])...>, typename T::mesh_type,
+                     shorten<texts.placement.count>(texts.placement)>;
   static auto found() {
     if constexpr (is_refused<T>) return static_cast<refused*>(nullptr);
     else if constexpr (texts.why.empty())
-      return static_cast<typename named_as<T, decltype(make(std::make_integer_sequence<int, T::dims_type::value.written()>{}))>::type*>(nullptr);
+      return static_cast<typename named_as<
+          T, decltype(make(std::make_integer_sequence<int, T::dims_type::value.written()>{}))>::type*>(nullptr);
     else return say_why();
   }
   static refused* say_why() {

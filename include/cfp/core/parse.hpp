@@ -183,8 +183,10 @@ struct rule_reader {
       if (kind == "index") out.coordinates.push(static_cast<signed char>(f));
       if (kind == "max" || kind == "min") {
         const reduction wanted = kind == "max" ? reduction::max : reduction::min;
-        if (!out.is_reduction(f)) return fail("max and min name factors that are reduced over: no result has them", column);
-        if (out.combine != reduction::sum && out.combine != wanted) return fail("one rule reduces by one of sum, max and min", column);
+        if (!out.is_reduction(f))
+          return fail("max and min name factors that are reduced over: no result has them", column);
+        if (out.combine != reduction::sum && out.combine != wanted)
+          return fail("one rule reduces by one of sum, max and min", column);
         out.combine = wanted;
         extreme[f] = true;
       }

@@ -31,7 +31,8 @@ struct tensors {
   template <class View, int Capacity>
   static constexpr list<View, Capacity> views() {
     static_assert(sizeof...(Held) <= Capacity, "an operator has at most eight operands and four results");
-    return {{View{Held::name, &Held::type::mesh_type::shape, &Held::type::dims_type::value, &Held::type::held}...}, sizeof...(Held)};
+    return {{View{Held::name, &Held::type::mesh_type::shape, &Held::type::dims_type::value, &Held::type::held}...},
+            sizeof...(Held)};
   }
 };
 
@@ -102,10 +103,12 @@ struct planned_operator {
     out.kind = plan_problem::placement;
     int axis = 0;
     while (axis < mesh.rank() && v.held->on(axis) == want.on(axis)) ++axis;
-    say(out.why, label, ": tensor ", v.name, " is planned as '", describe(*v.held, v.shape->parts, mesh).view(), "', but the operator ");
+    say(out.why, label, ": tensor ", v.name, " is planned as '", describe(*v.held, v.shape->parts, mesh).view(),
+        "', but the operator ");
     const auto split_of = [&](int at) {
       if (a.factor[at] >= 0) say(out.why, "splits '", r.factors[a.factor[at]].label.view(), "' over '");
-      else say(out.why, a.factor[at] == assignment::partial ? "passes parts of a sum on over '" : "splits nothing over '");
+      else
+        say(out.why, a.factor[at] == assignment::partial ? "passes parts of a sum on over '" : "splits nothing over '");
       say(out.why, mesh.axes[at].label.view(), "'");
     };
     if (axis < mesh.rank()) split_of(axis);
@@ -117,8 +120,9 @@ struct planned_operator {
     if (out.kind != plan_problem::nothing) return out;
     if (operands.size() != r.operands.size() || results.size() != r.results.size()) {
       out.kind = plan_problem::sizes;
-      say(out.why, label, ": has ", static_cast<long>(operands.size()), " operands and ", static_cast<long>(results.size()), " results, its rule \"", source,
-          "\" ", static_cast<long>(r.operands.size()), " and ", static_cast<long>(r.results.size()));
+      say(out.why, label, ": has ", static_cast<long>(operands.size()), " operands and ",
+          static_cast<long>(results.size()), " results, its rule \"", source, "\" ",
+          static_cast<long>(r.operands.size()), " and ", static_cast<long>(r.results.size()));
       return out;
     }
     const auto one_mesh = [&](const planned_view& v) {
@@ -167,7 +171,8 @@ template <class Question>
 consteval bool require_planned() {
   if constexpr (Question::problem.kind != plan_problem::nothing) {
     constexpr auto s = shorten<Question::problem.why.count>(Question::problem.why);
-    if constexpr (Question::problem.kind == plan_problem::placement) return planned_partition_is_what_the_operator_makes<said<s>>();
+    if constexpr (Question::problem.kind == plan_problem::placement)
+      return planned_partition_is_what_the_operator_makes<said<s>>();
     else if constexpr (Question::problem.kind == plan_problem::sizes) return planned_tensor_fits_the_rule<said<s>>();
     else return planned_split_is_admissible<said<s>>();
   }
@@ -181,12 +186,14 @@ struct step_answer {
 };
 
 // The step of this name along this axis that leads from one partition to the other.
-constexpr step_answer find_step(const planned_view& from, const planned_view& to, std::string_view step, std::string_view axis,
-                                const mesh_shape& mesh, long element_bytes) {
+constexpr step_answer find_step(const planned_view& from, const planned_view& to, std::string_view step,
+                                std::string_view axis, const mesh_shape& mesh, long element_bytes) {
   step_answer out;
   if (from.name == to.name && *from.shape == *to.shape && *from.mesh == *to.mesh)
     each_step(*from.held, mesh, [&](const conversion_step& s) {
-      if (out.found || step_names[s.kind] != step || mesh.axes[s.axis].label != axis || !(after(*from.held, s) == *to.held)) return;
+      if (out.found || step_names[s.kind] != step || mesh.axes[s.axis].label != axis ||
+          !(after(*from.held, s) == *to.held))
+        return;
       out.found = true;
       if (!s.communicates()) return;
       const auto k = static_cast<std::size_t>(s.collective());
@@ -194,20 +201,24 @@ constexpr step_answer find_step(const planned_view& from, const planned_view& to
       out.sent.bytes[k] = bytes_sent(s, *from.held, elements(from.shape->sizes) * element_bytes, mesh);
     });
   if (!out.found)
-    say(out.why, step, " over '", axis, "': tensor ", from.name, " is planned as '", describe(*from.held, from.shape->parts, mesh).view(), "' before and ",
-        to.name == from.name ? "" : to.name, to.name == from.name ? "" : " as ", "'", describe(*to.held, to.shape->parts, mesh).view(), "' after, which it does not make");
+    say(out.why, step, " over '", axis, "': tensor ", from.name, " is planned as '",
+        describe(*from.held, from.shape->parts, mesh).view(), "' before and ", to.name == from.name ? "" : to.name,
+        to.name == from.name ? "" : " as ", "'", describe(*to.held, to.shape->parts, mesh).view(),
+        "' after, which it does not make");
   return out;
 }
 
 template <class From, class To, lit Step, lit Axis>
 struct resharding {
-  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(), Axis.view(), From::type::mesh_type::shape, From::element_bytes);
+  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(),
+                                                  Axis.view(), From::type::mesh_type::shape, From::element_bytes);
 };
 
 template <class Question>
 consteval bool require_step() {
   if constexpr (!Question::answer.found)
-    return planned_step_leads_from_one_partition_to_the_other<said<shorten<Question::answer.why.count>(Question::answer.why)>>();
+    return planned_step_leads_from_one_partition_to_the_other<
+        said<shorten<Question::answer.why.count>(Question::answer.why)>>();
   return true;
 }
 
@@ -245,8 +256,8 @@ struct sent_question {
     sentence s;
     for (std::size_t k = 0; k < collective_names.size(); ++k)
       if (Reshards::sent.calls[k] != Planned.calls[k] || Reshards::sent.bytes[k] != Planned.bytes[k])
-        say(s, s.empty() ? "" : "; ", collective_names[k], ": planned ", Planned.calls[k], " of ", Planned.bytes[k], " bytes, the partitions as written make ",
-            Reshards::sent.calls[k], " of ", Reshards::sent.bytes[k]);
+        say(s, s.empty() ? "" : "; ", collective_names[k], ": planned ", Planned.calls[k], " of ", Planned.bytes[k],
+            " bytes, the partitions as written make ", Reshards::sent.calls[k], " of ", Reshards::sent.bytes[k]);
     return s;
   }();
 };
@@ -285,7 +296,9 @@ inline constexpr sentence other_mesh = [] {
 template <class Plan, class Mesh>
 inline constexpr bool planned_for_mesh = [] {
   if constexpr (Plan::mesh::shape == Mesh::shape) return true;
-  else return plan_is_made_for_this_mesh<said<shorten<detail::other_mesh<Plan, Mesh>.count>(detail::other_mesh<Plan, Mesh>)>>();
+  else
+    return plan_is_made_for_this_mesh<
+        said<shorten<detail::other_mesh<Plan, Mesh>.count>(detail::other_mesh<Plan, Mesh>)>>();
 }();
 
 }  // namespace cfp

@@ -126,8 +126,9 @@ constexpr conflict settle(const rule& r, linearity lin, const list<const partiti
       by = i;
     }
     if (partials > 0) {
-      const bool passes = split_factor < 0 && r.combine == reduction::sum && ((lin == linearity::all && partials == operands.size()) ||
-                                               (lin == linearity::each && partials == 1));
+      const bool passes =
+          split_factor < 0 && r.combine == reduction::sum &&
+          ((lin == linearity::all && partials == operands.size()) || (lin == linearity::each && partials == 1));
       if (!passes) return {conflict::partial_operand, axis, -1, partial_by, -1};
       assigned.factor[axis] = assignment::partial;
       continue;

@@ -18,7 +18,8 @@ struct factor {
   bool whole = false;    ///< may not be split without gathering first
   bool one_hot = false;  ///< the table position that an index operand selects (lookup, scatter)
   bool scan = false;     ///< each position needs what those before it left: a split owes a carry from rank to rank
-  signed char window = -1;  ///< the factor that says how far a position reaches: a split owes a halo from its neighbours
+  signed char window =
+      -1;  ///< the factor that says how far a position reaches: a split owes a halo from its neighbours
   friend constexpr bool operator==(const factor&, const factor&) = default;
 };
 

@@ -1,5 +1,5 @@
-// A sentence where the compiler prints it: as the message itself (C++26), as a template argument that is a text (g++), or in
-// words (vocabulary.hpp).
+// A sentence where the compiler prints it: as the message itself (C++26), as a template argument that is a text (g++),
+// or in words (vocabulary.hpp).
 #pragma once
 
 #include <cfp/core/text.hpp>

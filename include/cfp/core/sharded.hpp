@@ -113,7 +113,8 @@ struct partial {
 
 namespace detail {
 
-constexpr partition_read read_partition(const list<placement_text, max_placements>& written, const dimensions& d, const mesh_shape& m) {
+constexpr partition_read read_partition(const list<placement_text, max_placements>& written, const dimensions& d,
+                                        const mesh_shape& m) {
   partition_reader r{d, m, {partition::replicated(d.rank()), {}}};
   for (const placement_text& w : written) r.read(w);
   if (r.out.problem) return r.out;
@@ -140,7 +141,9 @@ struct partitioned {
   }
 
   /// What one device holds of a tensor of these sizes.
-  static constexpr extents local(const extents& sizes = Dims::value.sizes) { return local_shape(held, sizes, Mesh::shape); }
+  static constexpr extents local(const extents& sizes = Dims::value.sizes) {
+    return local_shape(held, sizes, Mesh::shape);
+  }
 };
 
 namespace detail {
@@ -150,7 +153,8 @@ struct canonical_placement {
   text<199> placement;
   bool fits = true;
 };
-constexpr canonical_placement place(const list<placement_text, max_placements>& written, const dimensions& d, const mesh_shape& m) {
+constexpr canonical_placement place(const list<placement_text, max_placements>& written, const dimensions& d,
+                                    const mesh_shape& m) {
   const partition_read r = read_partition(written, d, m);
   canonical_placement out;
   out.fits = d.readable && !r.problem;
@@ -188,8 +192,8 @@ consteval bool require_partition() {
 template <bool Fits, class Dims, class Mesh, class... P>
 struct canonical {
   using at = placing<Dims, Mesh, P...>;
-  using type =
-      partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh, shorten<at::placed.placement.count>(at::placed.placement)>;
+  using type = partitioned<typename Dims::template canonical<Dims::stands_canonically()>::type, Mesh,
+                           shorten<at::placed.placement.count>(at::placed.placement)>;
 };
 // A base says it: nvcc takes nothing from a class that fails itself.
 template <class Dims, class Mesh, class... P>

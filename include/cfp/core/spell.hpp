@@ -28,8 +28,10 @@ constexpr list<name, max_factors> spelled_factors(const rule& r) {
 
 constexpr void spell(rule_text& out, const list<name, max_factors>& words, const pattern& p) {
   for (int i = 0; i < p.factors.size(); ++i) {
-    const bool opens = i + 1 < p.factors.size() && p.group[i + 1] == p.group[i] && (i == 0 || p.group[i - 1] != p.group[i]);
-    const bool closes = i > 0 && p.group[i - 1] == p.group[i] && (i + 1 == p.factors.size() || p.group[i + 1] != p.group[i]);
+    const bool opens =
+        i + 1 < p.factors.size() && p.group[i + 1] == p.group[i] && (i == 0 || p.group[i - 1] != p.group[i]);
+    const bool closes =
+        i > 0 && p.group[i - 1] == p.group[i] && (i + 1 == p.factors.size() || p.group[i + 1] != p.group[i]);
     say(out, i ? " " : "", opens ? "(" : "", words[p.factors[i]].view(), closes ? ")" : "");
   }
 }
@@ -61,7 +63,8 @@ constexpr rule_text spell(const rule& r) {
   mark("scan", [&](int f) { return r.factors[f].scan; });
   for (int f = 0; f < r.factors.size(); ++f)
     if (r.factors[f].window >= 0) say(out, "; halo ", words[f].view(), " ", words[r.factors[f].window].view());
-  if (r.combine != reduction::sum) mark(r.combine == reduction::max ? "max" : "min", [&](int f) { return r.is_reduction(f); });
+  if (r.combine != reduction::sum)
+    mark(r.combine == reduction::max ? "max" : "min", [&](int f) { return r.is_reduction(f); });
   for (int i = 0; i < r.coordinates.size(); ++i) say(out, i ? " " : "; index ", words[r.coordinates[i]].view());
   return out;
 }

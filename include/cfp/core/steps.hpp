@@ -11,13 +11,14 @@
 
 namespace cfp::inline v0_1 {
 
-/// all_reduce, all_gather, reduce_scatter, all_to_all: collectives. slice, mask, pad: what a device does with what it has.
+/// all_reduce, all_gather, reduce_scatter, all_to_all: collectives. slice, mask, pad: what a device does with what it
+/// has.
 using step_kind = conversion_step::kind_t;
 
 /// One step, as each device sees it. Sizes are 0 where only run time knows them.
 struct tensor_step {
   step_kind kind = conversion_step::slice;
-  list<name, max_axes> axes;  ///< devices that differ only along these take part together, in this order, the major axis first
+  list<name, max_axes> axes;  ///< devices that differ only along these take part together; in order, major axis first
   long devices = 1;           ///< that take part together
   name dim;                   ///< gathered, scattered into, moved from, sliced or padded; empty for all_reduce and mask
   name to;                    ///< all_to_all: the dimension that is split afterwards
@@ -31,14 +32,14 @@ struct tensor_step {
   constexpr long bytes(long element_bytes) const {
     return communicates() ? bytes_sent(static_cast<collective_kind>(kind), whole * element_bytes, devices) : 0;
   }
-  /// What NCCL's call takes as count: elements reduced (all_reduce), given (all_gather), received (reduce_scatter), for each
-  /// of the others (all_to_all).
+  /// What NCCL's call takes as count: elements reduced (all_reduce), given (all_gather), received (reduce_scatter), for
+  /// each of the others (all_to_all).
   constexpr long count() const {
     if (kind == conversion_step::all_reduce) return whole;
     return kind == conversion_step::all_to_all ? whole / (devices * devices) : whole / devices;
   }
-  /// Whether the pieces of the devices lie one behind another in memory (row-major): if not, elements have to be reordered
-  /// before or after the call.
+  /// Whether the pieces of the devices lie one behind another in memory (row-major): if not, elements have to be
+  /// reordered before or after the call.
   constexpr bool contiguous() const {
     const auto leads = [](const extents& sizes, int end) {
       for (int d = 0; d < end; ++d)
@@ -82,13 +83,14 @@ struct step_list {
   constexpr long bytes() const { return bytes(element_bytes); }
 };
 
-/// Bytes that a network carries in the time a collective takes to start (10 us at 25 GB/s). Where a tensor is small, steps
-/// are fewer rather than shorter.
+/// Bytes that a network carries in the time a collective takes to start (10 us at 25 GB/s). Where a tensor is small,
+/// steps are fewer rather than shorter.
 inline constexpr long bytes_of_a_call = 1 << 18;
 
 namespace detail {
 
-constexpr step_list tell_steps(const conversion& c, partition p, const dimensions& d, const extents& sizes, const mesh_shape& mesh, long element_bytes) {
+constexpr step_list tell_steps(const conversion& c, partition p, const dimensions& d, const extents& sizes,
+                               const mesh_shape& mesh, long element_bytes) {
   step_list out;
   out.element_bytes = element_bytes;
   const bool sized = !sizes.contains(0);
@@ -164,13 +166,15 @@ constexpr way_found find_way(const tensor_view& from, const tensor_view& to, lon
     else say_dimensions(out.why, from.shape), say(out.why, " to "), say_dimensions(out.why, to.shape);
     return out;
   }
-  extents shape = from.shape.sizes;  // where a size is left to run time, any that divides does, as long as bytes outweigh calls
+  // Where a size is left to run time, any that divides does, as long as bytes outweigh calls.
+  extents shape = from.shape.sizes;
   for (long& e : shape)
     if (e == 0) e = 1024 * from.mesh.devices();
   out.steps = convert(from.held, to.held, shape, element_bytes, from.mesh, {true, bytes_of_a_call});
   if (out.steps.possible) return out;
   subject();
-  say(out.why, "no steps lead from '", describe(from.held, from.shape.parts, from.mesh).view(), "' to '", describe(to.held, to.shape.parts, to.mesh).view(),
+  say(out.why, "no steps lead from '", describe(from.held, from.shape.parts, from.mesh).view(), "' to '",
+      describe(to.held, to.shape.parts, to.mesh).view(),
       "': nothing makes parts of a maximum or minimum, and no other axis splits what its devices do not divide");
   return out;
 }
@@ -191,9 +195,11 @@ struct way {
 // Steps between two partitions, as a value that knows them.
 template <class From, class To>
 struct steps_between : step_list {
-  constexpr steps_between() : step_list(way<From, To>::at(From::dims_type::value.sizes)) { static_assert(way<From, To>::is); }
-  /// The same steps of a tensor of these sizes, which only run time knows (one per dimension, or part of a compound one).
-  /// Throws cfp::error where they do not divide.
+  constexpr steps_between() : step_list(way<From, To>::at(From::dims_type::value.sizes)) {
+    static_assert(way<From, To>::is);
+  }
+  /// The same steps of a tensor of these sizes, which only run time knows (one per dimension, or part of a compound
+  /// one). Throws cfp::error where they do not divide.
   constexpr step_list at(const extents& sizes) const {
     for (const sentence& s : {From::problem(sizes), To::problem(sizes)})
       if (!s.empty()) throw error(s);
@@ -203,7 +209,8 @@ struct steps_between : step_list {
 
 // Of a tensor that was refused: anything.
 struct refused_step {
-  anything kind, axes, devices, dim, to, combine, before, after, at, to_at, whole, communicates, bytes, count, contiguous;
+  anything kind, axes, devices, dim, to, combine, before, after, at, to_at, whole, communicates, bytes, count,
+      contiguous;
 };
 struct refused_steps {
   anything size, none, local, count, bytes, at, element_bytes;
@@ -224,7 +231,8 @@ struct completed {
     for (partition::debt& d : p.partial) d = {};
     return describe(p, T::dims_type::value.parts, T::mesh_type::shape);
   }();
-  using type = typename named_as<T, partitioned<typename T::dims_type, typename T::mesh_type, shorten<placement.count>(placement)>>::type;
+  using type = typename named_as<
+      T, partitioned<typename T::dims_type, typename T::mesh_type, shorten<placement.count>(placement)>>::type;
 };
 template <is_refused T>
 struct completed<T> {
@@ -313,7 +321,9 @@ struct owing {
     };
     (next(Step::value), ...);
     if (follows && p == to.held) return s;
-    const auto stands = [&](const partition& held) { say(s, "'", describe(held, from.shape.parts, from.mesh).view(), "'"); };
+    const auto stands = [&](const partition& held) {
+      say(s, "'", describe(held, from.shape.parts, from.mesh).view(), "'");
+    };
     from.say_to(s);
     say(s, ": from ");
     stands(from.held);
@@ -324,7 +334,8 @@ struct owing {
       say_written(s, last);
       say(s, ", cannot follow: the tensor is then ");
       stands(here);
-      if (const sharding_problem w = size_problem(from.shape, p, from.mesh, from.shape.sizes); w) say(s, ", and ", words(w, from.shape, p, from.mesh).view());
+      if (const sharding_problem w = size_problem(from.shape, p, from.mesh, from.shape.sizes); w)
+        say(s, ", and ", words(w, from.shape, p, from.mesh).view());
     } else {
       say(s, ", the steps as written make ");
       stands(p);
@@ -355,20 +366,24 @@ struct all_reduce {
 };
 template <lit Dim, lit... Axis>
 struct all_gather {
-  static constexpr detail::written_step value{conversion_step::all_gather, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
+  static constexpr detail::written_step value{
+      conversion_step::all_gather, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
 };
 template <lit Dim, lit... Axis>
 struct reduce_scatter {
-  static constexpr detail::written_step value{conversion_step::reduce_scatter, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
+  static constexpr detail::written_step value{
+      conversion_step::reduce_scatter, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
 };
 template <lit From, lit To, lit... Axis>
 struct all_to_all {
-  static constexpr detail::written_step value{conversion_step::all_to_all, From.view(), To.view(), {{Axis.view()...}, sizeof...(Axis)}};
+  static constexpr detail::written_step value{
+      conversion_step::all_to_all, From.view(), To.view(), {{Axis.view()...}, sizeof...(Axis)}};
 };
 /// Each device takes its piece of what all of them have.
 template <lit Dim, lit... Axis>
 struct slice {
-  static constexpr detail::written_step value{conversion_step::slice, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
+  static constexpr detail::written_step value{
+      conversion_step::slice, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
 };
 /// The first device along the axis keeps what all of them have, the others take zeros: parts of a sum.
 template <lit... Axis>
@@ -378,7 +393,8 @@ struct mask {
 /// Each device takes zeros around its piece: parts of a sum.
 template <lit Dim, lit... Axis>
 struct pad {
-  static constexpr detail::written_step value{conversion_step::pad, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
+  static constexpr detail::written_step value{
+      conversion_step::pad, Dim.view(), {}, {{Axis.view()...}, sizeof...(Axis)}};
 };
 
 /// Whether these steps, in order, turn one partition of a tensor into the other. Does not compile where they do not.

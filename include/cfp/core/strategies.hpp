@@ -35,7 +35,8 @@ constexpr list<factor_strategy, max_factors> strategies_of(const rule& r) {
     if (x.whole) s.kind = factor_kind::whole;
     else if (x.scan) s.kind = factor_kind::scan;
     else if (x.window >= 0) s.kind = factor_kind::halo, s.window = r.factors[x.window].label;
-    else if (!r.is_parallel(f)) s.kind = x.one_hot ? factor_kind::one_hot : factor_kind::reduction, s.combine = r.combine;
+    else if (!r.is_parallel(f))
+      s.kind = x.one_hot ? factor_kind::one_hot : factor_kind::reduction, s.combine = r.combine;
     out.push(s);
   }
   return out;

@@ -82,7 +82,8 @@ constexpr void say(text<Capacity>& to, const Piece&... piece) {
   const auto one = [&](const auto& one_piece) {
     if constexpr (requires { std::string_view(one_piece); }) {
       std::string_view words(one_piece);
-      if (const auto room = static_cast<std::size_t>(Capacity - to.count); Capacity == sentence::capacity && words.size() > room)
+      if (const auto room = static_cast<std::size_t>(Capacity - to.count);
+          Capacity == sentence::capacity && words.size() > room)
         words = words.substr(0, room);  // a message may end early
       to += words;
     } else {
