@@ -1,5 +1,5 @@
-// The loops themselves, one index at a time: plain ones, for it is layouts that are tested and not speed. They know numbers
-// and sizes and no layouts: nvcc spells the names of kernels, and cannot spell one with a layout in it.
+// The loops themselves, one index at a time: plain ones, for it is layouts that are tested and not speed. They know
+// numbers and sizes and no layouts: nvcc spells the names of kernels, and cannot spell one with a layout in it.
 #pragma once
 
 #include <cfp/core.hpp>
@@ -63,7 +63,8 @@ void fill(Machine& machine, N* out, long size, const piece& here, unsigned long 
   machine.each(size, [=] CFP_HOST_DEVICE(long i) { out[i] = middle + spread * N(noise(seed, here.global(i))); });
 }
 template <class Machine>
-void make_batch(Machine& machine, int* tokens, int* targets, long size, const piece& here, unsigned long seed, long words) {
+void make_batch(Machine& machine, int* tokens, int* targets, long size, const piece& here, unsigned long seed,
+                long words) {
   machine.each(size, [=] CFP_HOST_DEVICE(long i) {
     const long word = static_cast<long>((noise(seed, here.global(i)) + 1) / 2 * static_cast<double>(words)) % words;
     tokens[i] = static_cast<int>(word);
@@ -206,7 +207,8 @@ void gelu_gradient(Machine& machine, const N* x, const N* dy, N* dx, long size) 
 
 /// Rows of a table of which `first` and those behind it are here; zero for the others.
 template <class Machine, class N>
-void look_up(Machine& machine, const N* table, const int* tokens, N* out, long size, long width, long first, long rows) {
+void look_up(Machine& machine, const N* table, const int* tokens, N* out, long size, long width, long first,
+             long rows) {
   machine.each(size, [=] CFP_HOST_DEVICE(long i) {
     const long row = tokens[i / width] - first;
     out[i] = row >= 0 && row < rows ? table[row * width + i % width] : 0;
@@ -250,8 +252,8 @@ void cross_entropy(Machine& machine, const N* largest, const N* total, const N* 
   machine.each(rows, [=] CFP_HOST_DEVICE(long r) { out[r] = (std::log(total[r]) + largest[r] - picked[r]) * share; });
 }
 template <class Machine, class N>
-void cross_entropy_gradient(Machine& machine, const N* logits, const N* largest, const N* total, const int* targets, N* out,
-                            long size, long length, long first, N share) {
+void cross_entropy_gradient(Machine& machine, const N* logits, const N* largest, const N* total, const int* targets,
+                            N* out, long size, long length, long first, N share) {
   machine.each(size, [=] CFP_HOST_DEVICE(long i) {
     const long r = i / length;
     out[i] = (std::exp(logits[i] - largest[r]) / total[r] - N(targets[r] - first == i % length)) * share;

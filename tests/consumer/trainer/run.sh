@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# run.sh FOLDER CXX [NVCC]: builds the trainer in FOLDER and compares a mesh of eight devices with one device that does it
-# all. With NVCC also on GPUs, where there are none it is built only. CUDA_HOME says where NCCL is, if not beside nvcc.
+# run.sh FOLDER CXX [NVCC]: builds the trainer in FOLDER and compares a mesh of eight devices with one device that does
+# it all. With NVCC also on GPUs; where there are none it is built only. CUDA_HOME says where NCCL is, if not beside nvcc.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")") work=$1 cxx=$2 nvcc=${3:-}
 include=$here/../../../include
 mkdir -p "$work"
 cd "$work"
 
-# Sums in another order: some hundred terms, rounded at 6e-8 each, in each of a few steps. In double what is printed rounds.
+# Sums in another order: some hundred terms, rounded at 6e-8 each, in each of a few steps. In double it is the printed
+# digits that round.
 float=2e-5 double=1e-8
 
 both() {  # both COMMAND... -- COMMAND...: at the same time
@@ -19,7 +20,7 @@ both() {  # both COMMAND... -- COMMAND...: at the same time
   "$@"
   wait "$job"
 }
-differ() {  # differ TOLERANCE ONE OTHER: the same words, and numbers within the tolerance; prints the largest difference
+differ() {  # differ TOLERANCE ONE OTHER: the same words, numbers within the tolerance; prints the largest difference
   awk -v most="$1" -v what="$2 and $3" '
     function off(a, b,   d, scale) {
       scale = a < 0 ? -a : a
@@ -47,7 +48,8 @@ differ() {  # differ TOLERANCE ONE OTHER: the same words, and numbers within the
     }' "$2" "$3"
 }
 
-flags=(-std=c++20 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -pthread -I "$include" "$here/threads.cpp")
+flags=(-std=c++20 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -pthread -I "$include")
+flags+=("$here/threads.cpp")
 both "$cxx" -DTINY "${flags[@]}" -o mesh -- "$cxx" -DTINY -DALONE "${flags[@]}" -o alone
 "$cxx" "${flags[@]}" -fsyntax-only  # the sizes of a real one
 for program in mesh alone; do
@@ -75,6 +77,6 @@ if [ -n "$nvcc" ]; then
 fi
 
 count() { grep -c "^$1" "mesh.$2"; }
-echo "mesh as one device: $(count step float) losses and $(count weights float) weights in float within $float ($in_float)," \
-  "in double within $double ($in_double), $(count gradient gradients) gradients ($gradients)," \
+echo "mesh as one device: $(count step float) losses and $(count weights float) weights in float within $float" \
+  "($in_float), in double within $double ($in_double), $(count gradient gradients) gradients ($gradients)," \
   "$(tail -n 1 mesh.gradients); $gpu"

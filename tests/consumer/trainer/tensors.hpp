@@ -1,7 +1,8 @@
 // What one device holds of a tensor, typed by its layout; the way from one layout to another; and the loops of a rule.
 //
-// A Machine says where memory is and how work is launched: rank(), memory<N>(count) of zeros, each(count, f), fetch(x, count)
-// to the host, and all_reduce, all_gather and reduce_scatter among the devices that differ only along the axes named.
+// A Machine says where memory is and how work is launched: rank(), memory<N>(count) of zeros, each(count, f),
+// fetch(x, count) to the host, and all_reduce, all_gather and reduce_scatter among the devices that differ only along the
+// axes named.
 #pragma once
 
 #include "kernels.hpp"
@@ -49,8 +50,8 @@ inline long position_of(int rank, const std::vector<int>& members) {
   return at;
 }
 
-/// One step. What the devices hold together is `runs` times a run of each of them; collectives take and leave all runs of
-/// a device one behind another, so where there are several, they are put in order before a scatter or after a gather.
+/// One step. What the devices hold together is `runs` times a run of each of them; collectives take and leave all runs
+/// of a device one behind another, so where there are several, they are put in order before a scatter or after a gather.
 template <class Mesh, class Machine, class N>
 std::shared_ptr<N> take(Machine& machine, const cfp::tensor_step& step, const std::shared_ptr<N>& in) {
   const cfp::extents& piece = step.kind == cfp::step_kind::all_gather ? step.before : step.after;
@@ -80,12 +81,13 @@ std::shared_ptr<N> take(Machine& machine, const cfp::tensor_step& step, const st
   return out;
 }
 
-/// From one layout to another, by the steps that are owed: all communication goes through here. With no steps, the result
-/// is the same memory.
+/// From one layout to another, by the steps that are owed: all communication goes through here. With no steps, the
+/// result is the same memory.
 template <class From, class To, class Machine, class N>
 tensor<To, N> convert(Machine& machine, const tensor<From, N>& in) {
   constexpr cfp::step_list way = cfp::steps<From, To>;
-  static_assert(way.count(cfp::step_kind::all_to_all) + way.count(cfp::step_kind::mask) + way.count(cfp::step_kind::pad) == 0);
+  using kind = cfp::step_kind;  // those that are never owed here
+  static_assert(way.count(kind::all_to_all) + way.count(kind::mask) + way.count(kind::pad) == 0);
   std::shared_ptr<N> here = in.memory;
   for (const cfp::tensor_step& step : way) here = take<typename From::mesh_type>(machine, step, here);
   return tensor<To, N>(here);
@@ -102,7 +104,7 @@ piece piece_of(int device) {
   return out;
 }
 
-// A factor of the rule runs over a dimension, or, where the rule tells the parts of a compound one apart, over a part of it.
+// A factor of the rule runs over a dimension, or over a part of it where the rule tells the parts of a compound one apart.
 template <class Layout>
 void read_operand(const cfp::pattern& written, int operand, loops& by_factor) {
   const cfp::dimensions& dims = Layout::dims_type::value;

@@ -46,10 +46,12 @@ class thread_machine {
   }
 
  private:
-  const number* of(int other) const { return static_cast<const number*>(board_.shown[static_cast<std::size_t>(other)]); }
+  const number* of(int other) const {
+    return static_cast<const number*>(board_.shown[static_cast<std::size_t>(other)]);
+  }
 
-  // All ranks call the same collectives, so all of them wait, whatever the group: once until every `in` is there, and once
-  // until no one reads them.
+  // All ranks call the same collectives, so all of them wait, whatever the group: once until every `in` is there, and
+  // once until no one reads them.
   template <class Work>
   void meet(const axes& along, const number* in, const Work& work) const {
     board_.shown[static_cast<std::size_t>(rank_)] = in;
@@ -61,8 +63,8 @@ class thread_machine {
     std::copy_n(of(group[0]) + from, count, out);
     for (std::size_t m = 1; m < group.size(); ++m)
       for (long i = 0; i < count; ++i) {
-        const number x = of(group[m])[from + i];
-        out[i] = by == cfp::reduction::sum ? out[i] + x : by == cfp::reduction::max ? std::max(out[i], x) : std::min(out[i], x);
+        const number x = of(group[m])[from + i], y = out[i];
+        out[i] = by == cfp::reduction::sum ? y + x : by == cfp::reduction::max ? std::max(y, x) : std::min(y, x);
       }
   }
 

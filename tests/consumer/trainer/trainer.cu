@@ -2,8 +2,8 @@
 //
 //   trainer [--ranks N] [--id FILE] [--steps N] [--seconds N]
 //
-// --ranks starts that many processes here, which may share a GPU; without it RANK and WORLD_SIZE say who this is, and --id
-// names a new file through which rank 0 tells the others how to meet. After so many seconds a process ends by itself.
+// --ranks starts that many processes here, which may share a GPU; without it RANK and WORLD_SIZE say who this is, and
+// --id names a new file through which rank 0 tells the others how to meet. After so many seconds a process ends itself.
 #include "trainer.hpp"
 
 #include <nccl.h>
@@ -73,7 +73,8 @@ class gpu_machine {
   }
 
   void all_reduce(const axes& along, const number* in, number* out, long count, cfp::reduction by) {
-    check(ncclAllReduce(in, out, static_cast<std::size_t>(count), ncclFloat, operation(by), among(along), nullptr), "ncclAllReduce");
+    check(ncclAllReduce(in, out, static_cast<std::size_t>(count), ncclFloat, operation(by), among(along), nullptr),
+          "ncclAllReduce");
   }
   void reduce_scatter(const axes& along, const number* in, number* out, long count, cfp::reduction by) {
     check(ncclReduceScatter(in, out, static_cast<std::size_t>(count), ncclFloat, operation(by), among(along), nullptr),
@@ -97,8 +98,8 @@ class gpu_machine {
       if (g.along == along) return g.comm;
     const std::vector<int> members = group_of(rank_, gpt::mesh::shape, along);
     groups_.push_back({along});
-    check(ncclCommSplit(world_, members[0], static_cast<int>(position_of(rank_, members)), &groups_.back().comm, nullptr),
-          "ncclCommSplit");
+    const int position = static_cast<int>(position_of(rank_, members));
+    check(ncclCommSplit(world_, members[0], position, &groups_.back().comm, nullptr), "ncclCommSplit");
     return groups_.back().comm;
   }
 
@@ -196,6 +197,6 @@ int main(int count, char** arguments) {
     return 2;
   }
   if (given.ranks == 0) return trainer::run_rank(std::atoi(rank), all, given);
-  if (given.id.empty()) given.id = (std::filesystem::temp_directory_path() / ("trainer." + std::to_string(getpid()))).string();
+  if (given.id.empty()) given.id = std::filesystem::temp_directory_path() / ("trainer." + std::to_string(getpid()));
   return trainer::run_all(given);
 }

@@ -1,5 +1,5 @@
-// The trainer: forward, backward and ZeRO-1 with AdamW, each device computing what layouts.hpp says that it holds. A result
-// is typed by its operator, and becomes another layout by `convert` alone: what is owed cannot be forgotten.
+// The trainer: forward, backward and ZeRO-1 with AdamW, each device computing what layouts.hpp says that it holds. A
+// result is typed by its operator, and becomes another layout by `convert` alone: what is owed cannot be forgotten.
 #pragma once
 
 #include "layouts.hpp"
@@ -31,8 +31,9 @@ struct list_of {
     (f.template operator()<W>(), ...);
   }
 };
-using weights = list_of<gpt::wte, gpt::wpe, gpt::ln_1, gpt::ln_1_bias, gpt::attn, gpt::attn_bias, gpt::proj, gpt::proj_bias,
-                        gpt::ln_2, gpt::ln_2_bias, gpt::up, gpt::up_bias, gpt::down, gpt::down_bias, gpt::ln_f, gpt::ln_f_bias>;
+using weights =
+    list_of<gpt::wte, gpt::wpe, gpt::ln_1, gpt::ln_1_bias, gpt::attn, gpt::attn_bias, gpt::proj, gpt::proj_bias, gpt::ln_2,
+            gpt::ln_2_bias, gpt::up, gpt::up_bias, gpt::down, gpt::down_bias, gpt::ln_f, gpt::ln_f_bias>;
 
 template <class Machine>
 class gpt2 {
@@ -124,7 +125,8 @@ class gpt2 {
   held<cfp::result_t<Op, In...>> apply(const held<In>&... in) const {
     const auto out = make<cfp::result_t<Op, In...>>();
     const N* const operands[] = {in.data()..., nullptr};
-    sum_products(machine_, loops_of<std::remove_cvref_t<decltype(Op)>, In...>(), operands[0], operands[1], out.data(), out.size);
+    const loops nest = loops_of<std::remove_cvref_t<decltype(Op)>, In...>();
+    sum_products(machine_, nest, operands[0], operands[1], out.data(), out.size);
     return out;
   }
   template <class W, class X>
@@ -150,9 +152,9 @@ class gpt2 {
   }
 
   void embed() {
-    const auto rows_here = gpt::wte::local()[0];
     const auto found = make<gpt::embedded>();
-    look_up(machine_, weight<gpt::wte>().data(), tokens_.get(), found.data(), found.size, width, first_word(), rows_here);
+    look_up(machine_, weight<gpt::wte>().data(), tokens_.get(), found.data(), found.size, width, first_word(),
+            gpt::wte::local()[0]);
     x0_ = convert<gpt::embedded, gpt::stream>(found);
     add_rows(machine_, x0_.data(), weight<gpt::wpe>().data(), x0_.size, held<gpt::wpe>::size);
   }
@@ -326,7 +328,8 @@ bool check_gradients(Machine& machine) {
       const N found = (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
       // Where a gradient is next to nothing, what counts is the rounding of the loss.
       worst = std::max(worst, static_cast<double>(std::abs(found - own) / std::max(std::abs(own), N(1e-4))));
-      if (machine.rank() == 0) std::printf("gradient %s %ld %.9g\n", W::text.characters, element, static_cast<double>(own));
+      if (machine.rank() == 0)
+        std::printf("gradient %s %ld %.9g\n", W::text.characters, element, static_cast<double>(own));
     }
   });
   if (machine.rank() == 0) std::printf("differences of the loss say the same within %.1e\n", worst);
