@@ -108,72 +108,72 @@ struct factor_sources {
   }
 };
 
-}  // namespace detail
+constexpr int members(const pattern& p, int dim) {
+  int n = 0;
+  for (signed char g : p.group) n += g == dim;
+  return n;
+}
 
-/// Binds a rule (its "..." expanded) to operands that `fits` found to have its dimensions.
-constexpr binding bind(const rule& r, const list<operand_view, max_operands>& operands) {
-  binding out;
-  int ranks[max_operands]{};
-  for (int i = 0; i < operands.size(); ++i) ranks[i] = operands[i].shape->written();
-  list<int, max_factors> parts, first;
-  for (int f = 0; f < r.factors.size(); ++f) parts.push(1);
-  const auto members = [](const pattern& p, int dim) {
-    int n = 0;
-    for (signed char g : p.group) n += g == dim;
-    return n;
-  };
-  for (int i = 0; i < operands.size(); ++i) {
-    const pattern& p = r.operands[i];
-    for (int d = 0; d < ranks[i]; ++d) {
-      const int f = p.factors[p.group.find(static_cast<signed char>(d))];
-      const int have = operands[i].shape->count(d), want = members(p, d);
-      if (want == 1 && have > 1 && parts[f] > 1 && parts[f] != have) {
-        out.problem = {binding_problem::parts, i, -1, have, parts[f], r.factors[f].label, nullptr};
-        return out;
+struct binder {
+  const rule& r;
+  const list<operand_view, max_operands>& operands;
+  binding out{};
+  list<int, max_factors> parts{}, first{};  // of each factor: how many it is cut into, and the first of them
+  factor_sources from{};
+
+  // How many parts operands write each factor in; false where they do not agree.
+  constexpr bool count_parts() {
+    for (int f = 0; f < r.factors.size(); ++f) parts.push(1);
+    int total = r.factors.size();
+    for (int i = 0; i < operands.size(); ++i) {
+      const pattern& p = r.operands[i];
+      for (int d = 0; d < operands[i].shape->written() && !out.problem; ++d) {
+        const int f = p.factors[p.group.find(static_cast<signed char>(d))];
+        const int have = operands[i].shape->count(d), want = members(p, d);
+        if (have == 1) continue;
+        if (want == 1 ? parts[f] > 1 && parts[f] != have : have != want)
+          out.problem = {binding_problem::parts, i, -1, have, want == 1 ? parts[f] : want, r.factors[f].label, nullptr};
+        else if (want > 1)
+          out.problem = out_of_order(r, i, d, *operands[i].shape);
+        else if (parts[f] == 1)
+          total += have - 1, parts[f] = have;
       }
-      if (want == 1 && have > parts[f]) parts[f] = have;
-      if (want > 1 && have > 1 && have != want) {
-        out.problem = {binding_problem::parts, i, -1, have, want, r.factors[f].label, nullptr};
-        return out;
-      }
-      if (want > 1 && have > 1) out.problem = detail::out_of_order(r, i, d, *operands[i].shape);
-      if (out.problem) return out;
     }
+    if (!out.problem && total > max_factors)
+      out.problem = {binding_problem::parts, -1, -1, total, max_factors, {}, nullptr};
+    return !out.problem;
   }
-  int total = 0;
-  for (int n : parts) total += n;
-  if (total > max_factors) {
-    out.problem = {binding_problem::parts, -1, -1, total, max_factors, {}, nullptr};
-    return out;
+
+  constexpr void cut() {
+    out.r = cut_factors(r, parts, first);
+    for (int f = 0; f < out.r.factors.size(); ++f)
+      out.sizes.push(0), out.labels.push({}), out.rule_labels.push({}), out.lent.push(false);
+    for (int f = 0; f < r.factors.size(); ++f)
+      if (parts[f] == 1 && !r.factors[f].label.view().starts_with(".."))
+        out.rule_labels[first[f]] = r.factors[f].label.view();
   }
-  out.r = cut_factors(r, parts, first);
-  for (int f = 0; f < out.r.factors.size(); ++f)
-    out.sizes.push(0), out.labels.push({}), out.rule_labels.push({}), out.lent.push(false);
-  for (int f = 0; f < r.factors.size(); ++f)
-    if (parts[f] == 1 && !r.factors[f].label.view().starts_with(".."))
-      out.rule_labels[first[f]] = r.factors[f].label.view();
-  detail::factor_sources from_operands;
-  for (int i = 0; i < operands.size(); ++i) {
+
+  // What the dimensions of an operand are in the cut rule: their factors, names, sizes and partition.
+  constexpr void take(int i) {
     const pattern& p = r.operands[i];
     const pattern& cut = out.r.operands[i];
     const dimensions& shape = *operands[i].shape;
-    const partition& held = *operands[i].held;
     partition q = partition::replicated(cut.factors.size());
-    for (int a = 0; a < max_axes; ++a) q.partial[a] = held.partial[a];
-    for (int k = 0; k < cut.factors.size(); ++k) out.given_part[i][k] = -1;
-    for (int d = 0; d < ranks[i]; ++d) {
-      const int have = shape.count(d), begin = cut.group.find(static_cast<signed char>(d));
-      const int n = members(cut, d), from = p.group.find(static_cast<signed char>(d));
-      int at = begin;
+    for (int a = 0; a < max_axes; ++a) q.partial[a] = operands[i].held->partial[a];
+    for (int d = 0; d < shape.written(); ++d) {
+      const int have = shape.count(d), n = members(cut, d);
+      int at = cut.group.find(static_cast<signed char>(d));
       for (int k = 0; k < have; ++k) {
         const int part = shape.first(d) + k;
         // A part of the operand is a part of a factor, a factor (perhaps cut), or the whole dimension, fused.
-        const int spans = have == n ? 1 : have == 1 ? n : parts[p.factors[from + k]];
-        q.dims[at] = held.dims[part];
+        const int spans = have == n   ? 1
+                          : have == 1 ? n
+                                      : parts[p.factors[p.group.find(static_cast<signed char>(d)) + k]];
+        q.dims[at] = operands[i].held->dims[part];
         for (int j = at; j < at + spans; ++j) out.given_part[i][j] = part;
         const int f = cut.factors[at];
         if (spans == 1 && !out.problem) {
-          out.problem = from_operands.take(shape, part, i, f, out.labels[f], out.lent[f], out.sizes[f]);
+          out.problem = from.take(shape, part, i, f, out.labels[f], out.lent[f], out.sizes[f]);
           if (out.problem) out.problem.factor = out.r.factors[f].label;
         }
         at += spans;
@@ -181,44 +181,53 @@ constexpr binding bind(const rule& r, const list<operand_view, max_operands>& op
     }
     out.operands.push(q);
   }
-  // Fused dimensions: their size is the product of their factors.
-  for (int i = 0; i < operands.size() && !out.problem; ++i) {
+
+  // A dimension that is fused, factors [k, end) of an operand: its size is their product.
+  constexpr void take_fused(int i, int k, int end) {
     const pattern& cut = out.r.operands[i];
-    for (int k = 0; k < cut.factors.size();) {
-      const int part = out.given_part[i][k];
-      int end = k, unknown = -1, unknowns = 0;
-      long product = 1;
-      for (; end < cut.factors.size() && out.given_part[i][end] == part; ++end) {
-        const int f = cut.factors[end];
-        if (out.sizes[f] == 0) unknown = f, ++unknowns;
-        else product *= out.sizes[f];
-      }
+    const dimensions& shape = *operands[i].shape;
+    const int part = out.given_part[i][k];
+    const long size = shape.sizes[part];
+    long product = 1;
+    int unknown = -1, unknowns = 0;
+    for (int j = k; j < end && !out.problem; ++j) {
+      const int f = cut.factors[j];
+      if (out.sizes[f] == 0) unknown = f, ++unknowns;
+      else product *= out.sizes[f];
       // One name for all parts says nothing of them; but who has them elsewhere means another dimension.
-      for (int j = k; j < end && end - k > 1 && !out.problem; ++j)
-        if (const int f = cut.factors[j];
-            !out.labels[f].empty() && !out.lent[f] && operands[i].shape->find(out.labels[f]) >= 0)
-          out.problem = {binding_problem::names,
-                         i,
-                         from_operands.named_by[f],
-                         operands[i].shape->sizes[part],
-                         out.sizes[f],
-                         out.r.factors[f].label,
-                         nullptr,
-                         part,
-                         from_operands.named_part[f]};
-      const long size = operands[i].shape->sizes[part];
-      if (end - k > 1 && size > 0 && !out.problem) {
-        if (unknowns == 1 && size % product == 0) out.sizes[unknown] = size / product;
-        else if ((unknowns == 0 && size != product) || size % product != 0)
-          out.problem = {
-              binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part, -1};
-      }
-      k = end;
+      if (out.labels[f].empty() || out.lent[f] || shape.find(out.labels[f]) < 0) continue;
+      const name called = out.r.factors[f].label;
+      const int by = from.named_by[f], as = from.named_part[f];
+      out.problem = {binding_problem::names, i, by, size, out.sizes[f], called, nullptr, part, as};
     }
+    if (size == 0 || out.problem) return;
+    if (unknowns == 1 && size % product == 0) out.sizes[unknown] = size / product;
+    else if ((unknowns == 0 && size != product) || size % product != 0)
+      out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part};
   }
-  for (int f = 0; f < out.r.factors.size(); ++f)
-    if (out.labels[f].empty()) out.labels[f] = out.rule_labels[f], out.lent[f] = true;
-  return out;
+
+  constexpr binding bind() {
+    if (!count_parts()) return out;
+    cut();
+    for (int i = 0; i < operands.size(); ++i) take(i);
+    for (int i = 0; i < operands.size(); ++i) {
+      const int n = out.r.operands[i].factors.size();
+      for (int k = 0, end = 0; k < n && !out.problem; k = end) {
+        while (end < n && out.given_part[i][end] == out.given_part[i][k]) ++end;
+        if (end - k > 1) take_fused(i, k, end);
+      }
+    }
+    for (int f = 0; f < out.r.factors.size(); ++f)
+      if (out.labels[f].empty()) out.labels[f] = out.rule_labels[f], out.lent[f] = true;
+    return out;
+  }
+};
+
+}  // namespace detail
+
+/// Binds a rule (its "..." expanded) to operands that `fits` found to have its dimensions.
+constexpr binding bind(const rule& r, const list<operand_view, max_operands>& operands) {
+  return detail::binder{r, operands}.bind();
 }
 
 /// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does (and it is
