@@ -4,6 +4,7 @@
 
 #include <cfp/core.hpp>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -62,6 +63,12 @@ struct devices {
     REQUIRE(static_cast<long>(all.size()) == s.devices);
     long me = 0;
     while (all[static_cast<std::size_t>(me)] != device) ++me;
+    REQUIRE(s.key(mesh, device) == me);
+    for (const int other : all) REQUIRE(s.color(mesh, other) == s.color(mesh, device));
+    if (!s.dim.empty() && s.kind != conversion_step::all_to_all) {
+      REQUIRE(s.contiguous() == (s.runs() == 1));
+      REQUIRE(s.runs() * s.run() * s.devices == std::max(elements(s.before), elements(s.after)));
+    }
     const auto of = [&](long k) -> const values& { return held[static_cast<std::size_t>(all[static_cast<std::size_t>(k)])]; };
     values out;
     each_index(s.after, [&](extents at) {

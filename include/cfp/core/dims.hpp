@@ -134,7 +134,7 @@ constexpr bool stands_canonically(std::string_view source) {
     if ((source[i] == ' ' && (source[i + 1] == ' ' || source[i + 1] == ')')) ||
         (source[i] == '(' && source[i + 1] == ' ') || (source[i] == '=' && source[i + 1] == '0'))
       return false;
-  return source.empty() || source[0] != '(' || source.find(' ') != std::string_view::npos;
+  return source.empty() || source[0] != '(' || position(source, " ") >= 0;
 }
 
 template <lit Dim>

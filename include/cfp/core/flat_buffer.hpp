@@ -146,6 +146,10 @@ struct flat_tensors : first_of<Held...> {
   static constexpr long padded = Layout::value.padded;      ///< with what is added at the end
   static constexpr long owned = Layout::value.share;        ///< by one device along the axis
 
+  /// Calls `f.template operator()<Tensor>()` for every tensor, in order.
+  template <class F>
+  static constexpr void each(F&& f) { (f.template operator()<Held>(), ...); }
+
   /// Where a tensor begins; -1 where it is not in the buffer.
   template <class Tensor>
   static constexpr long offset = offset_of(Layout::value, Layout::parts, part_of<Tensor>());
@@ -159,6 +163,8 @@ struct flat_tensors : first_of<Held...> {
 // Of tensors that do not fit, or were refused.
 struct refused_flat : refused {
   static constexpr anything elements{}, padded{}, owned{};
+  template <class F>
+  static constexpr void each(F&&) {}
   template <class>
   static constexpr anything offset{};
   template <class, class>

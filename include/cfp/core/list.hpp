@@ -1,6 +1,8 @@
 // A short list with room inside: a plain aggregate, so that values made of lists can be template arguments.
 #pragma once
 
+#include <cfp/core/config.hpp>
+
 namespace cfp::inline v0_1 {
 
 /// At most `Capacity` items of `T`, in order. Going past the capacity is an error: at compile time it does not
@@ -12,14 +14,14 @@ struct list {
 
   static constexpr int capacity = Capacity;
 
-  constexpr int size() const { return count; }
-  constexpr bool empty() const { return count == 0; }
-  constexpr T& operator[](int i) { return items[i]; }
-  constexpr const T& operator[](int i) const { return items[i]; }
-  constexpr T* begin() { return items; }
-  constexpr T* end() { return items + count; }
-  constexpr const T* begin() const { return items; }
-  constexpr const T* end() const { return items + count; }
+  CFP_HOST_DEVICE constexpr int size() const { return count; }
+  CFP_HOST_DEVICE constexpr bool empty() const { return count == 0; }
+  CFP_HOST_DEVICE constexpr T& operator[](int i) { return items[i]; }
+  CFP_HOST_DEVICE constexpr const T& operator[](int i) const { return items[i]; }
+  CFP_HOST_DEVICE constexpr T* begin() { return items; }
+  CFP_HOST_DEVICE constexpr T* end() { return items + count; }
+  CFP_HOST_DEVICE constexpr const T* begin() const { return items; }
+  CFP_HOST_DEVICE constexpr const T* end() const { return items + count; }
   constexpr T& back() { return items[count - 1]; }
   constexpr const T& back() const { return items[count - 1]; }
 

@@ -252,13 +252,13 @@ constexpr rule_outline outline(std::string_view source) {
   const parsed_rule r = read_rule(source);
   out.problem = r.problem;
   int at = 0;
-  const int arrow = static_cast<int>(source.find("->"));
+  const int arrow = position(source, "->");
   for (const pattern& p : r.value.operands) {
-    const int comma = static_cast<int>(source.find(',', static_cast<std::size_t>(at)));
+    const int comma = position(source, ",", at);
     const int end = comma < 0 || comma > arrow ? arrow : comma;
     const std::string_view operand = source.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(end - at));
     out.written.push(static_cast<signed char>(p.group.empty() ? 0 : p.group.back() + 1));
-    out.dots.push(operand.find("...") != std::string_view::npos);
+    out.dots.push(position(operand, "...") >= 0);
     at = end + 1;
   }
   return out;

@@ -62,6 +62,8 @@ struct refused {
   template <class... T>
   static constexpr anything local(const T&...) { return {}; }
   template <class... T>
+  static constexpr anything first(const T&...) { return {}; }
+  template <class... T>
   static constexpr sentence problem(const T&...) { return {}; }
 };
 

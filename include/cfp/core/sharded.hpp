@@ -140,6 +140,13 @@ struct partitioned {
     return words(detail::size_problem(Dims::value, held, Mesh::shape, sizes), Dims::value, held, Mesh::shape);
   }
 
+  /// Where in the tensor what a device holds begins.
+  static constexpr extents first(int device, const extents& sizes = Dims::value.sizes) {
+    extents out = local(sizes);
+    for (int d = 0; d < out.size(); ++d) out[d] *= piece_of(held, d, Mesh::shape, device);
+    return out;
+  }
+
   /// What one device holds of a tensor of these sizes.
   static constexpr extents local(const extents& sizes = Dims::value.sizes) {
     return local_shape(held, sizes, Mesh::shape);

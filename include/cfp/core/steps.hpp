@@ -38,6 +38,33 @@ struct tensor_step {
     if (kind == conversion_step::all_reduce) return whole;
     return kind == conversion_step::all_to_all ? whole / (devices * devices) : whole / devices;
   }
+  /// Which of the groups that take this step a device is in, and its place there: `color` and `key` of ncclCommSplit.
+  /// `mesh` is that of the tensor.
+  constexpr int color(const mesh_shape& mesh, int device) const {
+    int out = 0;
+    for (int a = 0; a < mesh.rank(); ++a)
+      if (!axes.contains(mesh.axes[a].label)) out = out * mesh.size(a) + mesh.coordinate(device, a);
+    return out;
+  }
+  constexpr int key(const mesh_shape& mesh, int device) const {
+    int out = 0;
+    for (const name& label : axes) {
+      const int a = mesh.find(label.view());
+      out = out * mesh.size(a) + mesh.coordinate(device, a);
+    }
+    return out;
+  }
+  /// Of all_gather, reduce_scatter, slice and pad: a piece lies in memory as so many runs of so many elements.
+  constexpr long runs() const {
+    const extents& piece = kind == conversion_step::all_gather || kind == conversion_step::pad ? before : after;
+    long n = 1;
+    for (int d = 0; d < at; ++d) n *= piece[d];
+    return n;
+  }
+  constexpr long run() const {
+    const bool gathers = kind == conversion_step::all_gather || kind == conversion_step::pad;
+    return elements(gathers ? before : after) / runs();
+  }
   /// Whether the pieces of the devices lie one behind another in memory (row-major): if not, elements have to be
   /// reordered before or after the call.
   constexpr bool contiguous() const {
@@ -147,6 +174,14 @@ constexpr tensor_view view_as_tensor() {
   return {name_of<T>(), T::dims_type::value, T::held, T::mesh_type::shape};
 }
 
+// Of the same names, but for those that rules lent, and sizes.
+constexpr bool alike(const dimensions& a, const dimensions& b) {
+  if (a.rank() != b.rank() || !(a.sizes == b.sizes) || !(a.group == b.group)) return false;
+  for (int i = 0; i < a.rank(); ++i)
+    if (!a.lent[i] && !b.lent[i] && !same(a.parts[i], b.parts[i])) return false;
+  return true;
+}
+
 struct way_found {
   conversion steps;
   sentence why;  // there is none
@@ -158,7 +193,7 @@ constexpr way_found find_way(const tensor_view& from, const tensor_view& to, lon
     from.say_to(out.why);
     say(out.why, ": ");
   };
-  if (!(from.shape.parts == to.shape.parts) || !(from.shape.sizes == to.shape.sizes) || !(from.mesh == to.mesh)) {
+  if (!alike(from.shape, to.shape) || !(from.mesh == to.mesh)) {
     subject();
     const bool meshes = !(from.mesh == to.mesh);
     say(out.why, "converted to another ", meshes ? "mesh, from (" : "tensor, ");
@@ -209,8 +244,8 @@ struct steps_between : step_list {
 
 // Of a tensor that was refused: anything.
 struct refused_step {
-  anything kind, axes, devices, dim, to, combine, before, after, at, to_at, whole, communicates, bytes, count,
-      contiguous;
+  anything kind, axes, devices, dim, to, combine, before, after, at, to_at, whole;
+  anything communicates, bytes, count, color, key, runs, run, contiguous;
 };
 struct refused_steps {
   anything size, none, local, count, bytes, at, element_bytes;

@@ -1,15 +1,13 @@
 // What one device holds of a tensor, typed by its layout; the way from one layout to another; and the loops of a rule.
 //
 // A Machine says where memory is and how work is launched: rank(), memory<N>(count) of zeros, each(count, f),
-// fetch(x, count) to the host, and all_reduce, all_gather and reduce_scatter among the devices that differ only along the
-// axes named.
+// fetch(x, count) to the host, and all_reduce, all_gather and reduce_scatter as a step says, among the devices of its color.
 #pragma once
 
 #include "kernels.hpp"
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace trainer {
 
@@ -28,55 +26,28 @@ struct tensor {
   N* data() const { return memory.get(); }
 };
 
-using axes = cfp::list<cfp::name, cfp::max_axes>;
-
-/// The ranks that differ from this one only along these axes, in the order of their pieces.
-inline std::vector<int> group_of(int rank, const cfp::mesh_shape& mesh, const axes& along) {
-  std::vector<int> members{rank};
-  for (const cfp::name& axis : along) {
-    const int a = mesh.find(axis.view());
-    int stride = 1;
-    for (int inner = a + 1; inner < mesh.rank(); ++inner) stride *= mesh.size(inner);
-    std::vector<int> wider;
-    for (const int member : members)
-      for (int i = 0; i < mesh.size(a); ++i) wider.push_back(member + (i - mesh.coordinate(member, a)) * stride);
-    members = wider;
-  }
-  return members;
-}
-inline long position_of(int rank, const std::vector<int>& members) {
-  long at = 0;
-  while (members[static_cast<std::size_t>(at)] != rank) ++at;
-  return at;
-}
-
-/// One step. What the devices hold together is `runs` times a run of each of them; collectives take and leave all runs
-/// of a device one behind another, so where there are several, they are put in order before a scatter or after a gather.
+/// One step. Collectives take and leave the pieces of the devices one behind another; where a piece lies in several runs,
+/// those are put in order before a scatter or after a gather.
 template <class Mesh, class Machine, class N>
 std::shared_ptr<N> take(Machine& machine, const cfp::tensor_step& step, const std::shared_ptr<N>& in) {
-  const cfp::extents& piece = step.kind == cfp::step_kind::all_gather ? step.before : step.after;
-  long runs = 1;
-  for (int d = 0; d < step.at; ++d) runs *= piece[d];
-  const long run = cfp::elements(piece) / runs, devices = step.devices;
   const auto memory = [&](const cfp::extents& sizes) { return machine.template memory<N>(cfp::elements(sizes)); };
   const auto reordered = [&](const std::shared_ptr<N>& from, const cfp::extents& sizes, long major, long minor) {
     if (step.contiguous()) return from;
     auto to = memory(sizes);
-    transpose(machine, from.get(), to.get(), major, minor, run);
+    transpose(machine, from.get(), to.get(), major, minor, step.run());
     return to;
   };
   const auto out = memory(step.after);
   if (step.kind == cfp::step_kind::all_reduce) {
-    machine.all_reduce(step.axes, in.get(), out.get(), step.count(), step.combine);
+    machine.all_reduce(step, in.get(), out.get());
   } else if (step.kind == cfp::step_kind::reduce_scatter) {
-    const auto ordered = reordered(in, step.before, runs, devices);
-    machine.reduce_scatter(step.axes, ordered.get(), out.get(), step.count(), step.combine);
+    machine.reduce_scatter(step, reordered(in, step.before, step.runs(), step.devices).get(), out.get());
   } else if (step.kind == cfp::step_kind::all_gather) {
-    machine.all_gather(step.axes, in.get(), out.get(), step.count());
-    return reordered(out, step.after, devices, runs);
+    machine.all_gather(step, in.get(), out.get());
+    return reordered(out, step.after, step.devices, step.runs());
   } else {
-    const long own = position_of(machine.rank(), group_of(machine.rank(), Mesh::shape, step.axes));
-    cut(machine, in.get(), out.get(), runs * run, run, own, devices);
+    const long own = step.key(Mesh::shape, machine.rank());
+    cut(machine, in.get(), out.get(), step.runs() * step.run(), step.run(), own, step.devices);
   }
   return out;
 }
@@ -96,10 +67,11 @@ tensor<To, N> convert(Machine& machine, const tensor<From, N>& in) {
 template <class Layout>
 piece piece_of(int device) {
   piece out{Layout::held.rank()};
+  const cfp::extents first = Layout::first(device);
   for (int d = 0; d < out.rank; ++d) {
     out.local[d] = Layout::local()[d];
     out.whole[d] = Layout::dims_type::value.sizes[d];
-    out.first[d] = cfp::piece_of(Layout::held, d, Layout::mesh_type::shape, device) * out.local[d];
+    out.first[d] = first[d];
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace trainer {
 
@@ -33,15 +34,16 @@ class thread_machine {
     for (long i = 0; i < count; ++i) f(i);
   }
 
-  void all_reduce(const axes& along, const number* in, number* out, long count, cfp::reduction by) const {
-    meet(along, in, [&](const auto& group) { combine(group, 0, out, count, by); });
+  void all_reduce(const cfp::tensor_step& step, const number* in, number* out) const {
+    meet(step, in, [&](const auto& group) { combine(group, 0, out, step.count(), step.combine); });
   }
-  void reduce_scatter(const axes& along, const number* in, number* out, long count, cfp::reduction by) const {
-    meet(along, in, [&](const auto& group) { combine(group, position_of(rank_, group) * count, out, count, by); });
+  void reduce_scatter(const cfp::tensor_step& step, const number* in, number* out) const {
+    const long from = step.key(gpt::mesh::shape, rank_) * step.count();
+    meet(step, in, [&](const auto& group) { combine(group, from, out, step.count(), step.combine); });
   }
-  void all_gather(const axes& along, const number* in, number* out, long count) const {
-    meet(along, in, [&](const auto& group) {
-      for (const int other : group) out = std::copy_n(of(other), count, out);
+  void all_gather(const cfp::tensor_step& step, const number* in, number* out) const {
+    meet(step, in, [&](const auto& group) {
+      for (const int other : group) out = std::copy_n(of(other), step.count(), out);
     });
   }
 
@@ -53,10 +55,14 @@ class thread_machine {
   // All ranks call the same collectives, so all of them wait, whatever the group: once until every `in` is there, and
   // once until no one reads them.
   template <class Work>
-  void meet(const axes& along, const number* in, const Work& work) const {
+  void meet(const cfp::tensor_step& step, const number* in, const Work& work) const {
     board_.shown[static_cast<std::size_t>(rank_)] = in;
     board_.gate.arrive_and_wait();
-    work(group_of(rank_, gpt::mesh::shape, along));
+    std::vector<int> group(static_cast<std::size_t>(step.devices));
+    for (int other = 0; other < gpt::mesh::shape.devices(); ++other)
+      if (step.color(gpt::mesh::shape, other) == step.color(gpt::mesh::shape, rank_))
+        group[static_cast<std::size_t>(step.key(gpt::mesh::shape, other))] = other;
+    work(group);
     board_.gate.arrive_and_wait();
   }
   void combine(const std::vector<int>& group, long from, number* out, long count, cfp::reduction by) const {

@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace trainer {
 
@@ -72,34 +73,35 @@ class gpu_machine {
     check(cudaGetLastError(), "a kernel");
   }
 
-  void all_reduce(const axes& along, const number* in, number* out, long count, cfp::reduction by) {
-    check(ncclAllReduce(in, out, static_cast<std::size_t>(count), ncclFloat, operation(by), among(along), nullptr),
-          "ncclAllReduce");
+  void all_reduce(const cfp::tensor_step& step, const number* in, number* out) {
+    const auto count = static_cast<std::size_t>(step.count());
+    check(ncclAllReduce(in, out, count, ncclFloat, operation(step.combine), among(step), nullptr), "ncclAllReduce");
   }
-  void reduce_scatter(const axes& along, const number* in, number* out, long count, cfp::reduction by) {
-    check(ncclReduceScatter(in, out, static_cast<std::size_t>(count), ncclFloat, operation(by), among(along), nullptr),
+  void reduce_scatter(const cfp::tensor_step& step, const number* in, number* out) {
+    const auto count = static_cast<std::size_t>(step.count());
+    check(ncclReduceScatter(in, out, count, ncclFloat, operation(step.combine), among(step), nullptr),
           "ncclReduceScatter");
   }
-  void all_gather(const axes& along, const number* in, number* out, long count) {
-    check(ncclAllGather(in, out, static_cast<std::size_t>(count), ncclFloat, among(along), nullptr), "ncclAllGather");
+  void all_gather(const cfp::tensor_step& step, const number* in, number* out) {
+    const auto count = static_cast<std::size_t>(step.count());
+    check(ncclAllGather(in, out, count, ncclFloat, among(step), nullptr), "ncclAllGather");
   }
 
  private:
   struct group {
-    axes along;
+    cfp::list<cfp::name, cfp::max_axes> axes;
     ncclComm_t comm = nullptr;
   };
   static ncclRedOp_t operation(cfp::reduction by) {
     return by == cfp::reduction::sum ? ncclSum : by == cfp::reduction::max ? ncclMax : ncclMin;
   }
   // All ranks come here in the same order, so a group is made when it is first needed.
-  ncclComm_t among(const axes& along) {
+  ncclComm_t among(const cfp::tensor_step& step) {
     for (const group& g : groups_)
-      if (g.along == along) return g.comm;
-    const std::vector<int> members = group_of(rank_, gpt::mesh::shape, along);
-    groups_.push_back({along});
-    const int position = static_cast<int>(position_of(rank_, members));
-    check(ncclCommSplit(world_, members[0], position, &groups_.back().comm, nullptr), "ncclCommSplit");
+      if (g.axes == step.axes) return g.comm;
+    groups_.push_back({step.axes});
+    const int color = step.color(gpt::mesh::shape, rank_), key = step.key(gpt::mesh::shape, rank_);
+    check(ncclCommSplit(world_, color, key, &groups_.back().comm, nullptr), "ncclCommSplit");
     return groups_.back().comm;
   }
 

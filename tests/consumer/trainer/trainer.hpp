@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace trainer {
 
@@ -23,18 +24,6 @@ using loss_parts = cfp::held_as<"loss", cfp::result_t<over_tokens, gpt::per_toke
 static_assert(cfp::owes<loss_parts, cfp::complete_t<loss_parts>, cfp::all_reduce<"data">>);
 using d_heads = cfp::result_t<split_heads, gpt::d_attended>;
 
-/// Calls f.operator()<W>() for every weight.
-template <class... W>
-struct list_of {
-  template <class F>
-  static void each(F f) {
-    (f.template operator()<W>(), ...);
-  }
-};
-using weights =
-    list_of<gpt::wte, gpt::wpe, gpt::ln_1, gpt::ln_1_bias, gpt::attn, gpt::attn_bias, gpt::proj, gpt::proj_bias, gpt::ln_2,
-            gpt::ln_2_bias, gpt::up, gpt::up_bias, gpt::down, gpt::down_bias, gpt::ln_f, gpt::ln_f_bias>;
-
 template <class Machine>
 class gpt2 {
  public:
@@ -43,7 +32,7 @@ class gpt2 {
   using held = tensor<Layout, N>;
 
   explicit gpt2(Machine& machine) : machine_(machine), rank_(machine.rank()) {
-    weights::each([&]<class W>() {
+    gpt::adam::each([&]<class W>() {
       const bool gain = std::is_same_v<W, gpt::ln_1> || std::is_same_v<W, gpt::ln_2> || std::is_same_v<W, gpt::ln_f>;
       unsigned long seed = 0;
       for (const char c : W::name) seed = seed * 31 + static_cast<unsigned long>(c);
@@ -292,7 +281,7 @@ void train(Machine& machine, int steps) {
     model.update(step);
     if (speaks) std::printf("step %d loss %.9g\n", step, loss);
   }
-  weights::each([&]<class W>() {
+  gpt::adam::each([&]<class W>() {
     double size = 0, places = 0;
     long at = 0;
     for (const auto w : model.template all_of<W>()) {
@@ -311,7 +300,7 @@ bool check_gradients(Machine& machine) {
   model.forward(1);
   model.backward();
   double worst = 0;
-  weights::each([&]<class W>() {
+  gpt::adam::each([&]<class W>() {
     const std::vector<N> gradient = model.template all_of<W>(true);
     const auto smaller = [](N a, N b) { return std::abs(a) < std::abs(b); };
     std::vector<long> elements{std::max_element(gradient.begin(), gradient.end(), smaller) - gradient.begin()};
