@@ -16,11 +16,13 @@
 #include <cfp/core/list.hpp>
 #include <cfp/core/mesh.hpp>
 #include <cfp/core/named.hpp>
+#include <cfp/core/owes.hpp>
 #include <cfp/core/parse.hpp>
 #include <cfp/core/partition.hpp>
 #include <cfp/core/placement.hpp>
 #include <cfp/core/planned.hpp>
 #include <cfp/core/propagate.hpp>
+#include <cfp/core/refusal.hpp>
 #include <cfp/core/refused.hpp>
 #include <cfp/core/rule.hpp>
 #include <cfp/core/said.hpp>
@@ -28,6 +30,7 @@
 #include <cfp/core/spell.hpp>
 #include <cfp/core/steps.hpp>
 #include <cfp/core/strategies.hpp>
+#include <cfp/core/tensor_step.hpp>
 #include <cfp/core/text.hpp>
 #include <cfp/op/op.hpp>
 #include <cfp/version.hpp>

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cfp/core/check.hpp>
-#include <cfp/core/infer.hpp>
 #include <cfp/core/named.hpp>
+#include <cfp/core/refusal.hpp>
 
 #include <type_traits>
 #include <utility>
