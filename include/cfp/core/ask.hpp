@@ -25,23 +25,34 @@ constexpr operator_view view_of() {
   return {Op::named ? Op::label() : std::string_view{}, Op::rule_source, Op::linear};
 }
 
-// Lists are filled one by one: nvcc loses packs inside of nested braces.
+// The operands of a question. Lists are filled one by one: nvcc loses packs inside of nested braces.
+struct asked_operands {
+  list<operand_view, max_operands> views;
+  list<const mesh_shape*, max_operands> meshes;
+
+  constexpr list<int, max_operands> ranks() const {
+    list<int, max_operands> out;
+    for (const operand_view& v : views) out.push(v.shape->written());
+    return out;
+  }
+  template <class T>
+  constexpr void name(int at) {
+    views[at].label = name_of<T>();
+    views[at].element_bytes = element_bytes_of<T>();
+  }
+};
 template <class... T>
-constexpr list<operand_view, max_operands> views() {
-  list<operand_view, max_operands> out;
-  (out.push({&T::dims_type::value, &T::held, name_of<T>()}), ...);
+constexpr asked_operands asked() {
+  asked_operands out;
+  ((out.views.push({&T::dims_type::value, &T::held}), out.meshes.push(&T::mesh_type::shape)), ...);
   return out;
 }
+// The same with what sentences say of them.
 template <class... T>
-constexpr list<const mesh_shape*, max_operands> meshes_of() {
-  list<const mesh_shape*, max_operands> out;
-  (out.push(&T::mesh_type::shape), ...);
-  return out;
-}
-template <class... T>
-constexpr list<int, max_operands> written_of() {
-  list<int, max_operands> out;
-  (out.push(T::dims_type::value.written()), ...);
+constexpr asked_operands asked_by_name() {
+  asked_operands out = asked<T...>();
+  int at = 0;
+  (out.template name<T>(at++), ...);
   return out;
 }
 
@@ -56,8 +67,9 @@ inline constexpr rule rule_of = outline_of<Op>.problem ? rule{} : parse(Op::rule
 
 template <class Op, class... T>
 constexpr inference inferred() {
-  constexpr int dots = outline_of<Op>.ellipsis(written_of<T...>());
-  return infer(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), meshes_of<T...>());
+  constexpr int dots = outline_of<Op>.ellipsis(asked<T...>().ranks());
+  const asked_operands operands = asked<T...>();
+  return infer(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, operands.views, operands.meshes);
 }
 
 // Only what later questions need is kept: constants cost the compiler memory.
@@ -138,9 +150,10 @@ struct question {
 template <class Op, partitioned_tensor... T>
   requires(sizeof...(T) > 0 && sizeof...(T) <= max_operands)
 struct question<Op, T...> {
-  static constexpr int dots = outline_of<Op>.ellipsis(written_of<T...>());
+  static constexpr asked_operands operands = asked<T...>();
+  static constexpr int dots = outline_of<Op>.ellipsis(operands.ranks());
   static constexpr verdict answer =
-      judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, views<T...>(), meshes_of<T...>());
+      judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, operands.views, operands.meshes);
 };
 
 // Whether something was said already: of an operand, or of the operator's rule.
@@ -167,7 +180,8 @@ struct refusal {
                           outline_of<Op>.written.size(),  {}, nullptr};
       return words(it, view_of<Op>(), list<operand_view, max_operands>{}, list<const mesh_shape*, max_operands>{});
     } else {
-      return words(inferred<Op, T...>(), view_of<Op>(), views<T...>(), meshes_of<T...>());
+      const asked_operands operands = asked_by_name<T...>();
+      return words(inferred<Op, T...>(), view_of<Op>(), operands.views, operands.meshes);
     }
   }();
 };
@@ -193,7 +207,7 @@ struct answered {
       say(out.problem, view_of<Op>().label.empty() ? Op::rule_source : view_of<Op>().label,
           ": two dimensions of the result would be named '", d.parts[twice], "'; rename it in one of the operands");
     }
-    out.placement = describe(it.flow.results[Result], d.parts, *meshes_of<T...>()[0]);
+    out.placement = describe(it.flow.results[Result], d.parts, *asked<T...>().meshes[0]);
     return out;
   }();
 };

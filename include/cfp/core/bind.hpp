@@ -36,6 +36,7 @@ struct operand_view {
   const dimensions* shape = nullptr;
   const partition* held = nullptr;
   std::string_view label{};  ///< its name, where it has one
+  long element_bytes = 4;
 };
 
 struct binding {

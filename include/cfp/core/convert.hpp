@@ -177,6 +177,24 @@ constexpr void each_wide_step(const partition& p, const mesh_shape& mesh, F&& f)
   }
 }
 
+// Axes that a conversion has to touch, a bit each: those that do something else afterwards, and those inside of them.
+constexpr unsigned moving_axes(const partition& from, const partition& to, const mesh_shape& mesh) {
+  unsigned moving = 0;
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (!(from.on(a) == to.on(a))) moving |= 1U << a;
+  for (const partition* p : {&from, &to})
+    for (int d = 0; d < p->rank(); ++d) {
+      bool inside = false;
+      for (int i = 0; i < p->dims[d].size(); ++i) {
+        const int a = p->dims[d][i];
+        const bool elsewhere = i >= from.dims[d].size() || i >= to.dims[d].size() || from.dims[d][i] != to.dims[d][i];
+        inside = inside || elsewhere || (moving >> a & 1) != 0;
+        if (inside) moving |= 1U << a;
+      }
+    }
+  return moving;
+}
+
 }  // namespace detail
 
 /// What a conversion is chosen by, beside the bytes it sends.
@@ -212,6 +230,8 @@ constexpr conversion convert(const partition& from, const partition& to, const e
     out.bytes = bytes_sent(s, from, bytes, mesh);
   });
   if (!out.steps.empty()) return out;
+  // Who asks for groups over several axes asks a compiler, which does not search long: what can stay stays.
+  const unsigned moving = prices.several_axes ? detail::moving_axes(from, to, mesh) : ~0U;
   int room = 64;  // by hand: the core includes no containers
   state* states = new state[static_cast<unsigned>(room)];
   int count = 1, goal = -1;
@@ -228,6 +248,8 @@ constexpr conversion convert(const partition& from, const partition& to, const e
     }
     const partition here = states[best].at;  // a copy: the states move when they grow
     each(here, [&](const conversion_step& s) {
+      for (int a = 0; a < mesh.rank(); ++a)
+        if (s.along(a) && (moving >> a & 1) == 0) return;
       // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
       if (s.axes == 0 && from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate)
         return;

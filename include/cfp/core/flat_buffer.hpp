@@ -16,6 +16,7 @@ struct flat_part {
   const partition* held = nullptr;
   const mesh_shape* mesh = nullptr;
   long element_bytes = 4;
+  const char* element = nullptr;  // which type
 };
 
 template <int Count>
@@ -40,6 +41,8 @@ constexpr flat_layout<Count> lay_out(std::string_view buffer, std::string_view a
     const flat_part& p = parts[i];
     if (!(*p.mesh == mesh)) fail(p, " is held on another mesh than ", first.name);
     else if (!p.shape->known()) fail(p, " has a size that only run time knows");
+    else if (p.element != first.element && p.element_bytes == first.element_bytes)
+      fail(p, " has elements of another type than ", first.name);
     else if (p.element_bytes != first.element_bytes)
       fail(p, " has elements of ", p.element_bytes, " bytes, ", first.name, " of ", first.element_bytes);
     else if (p.held->on(a).kind != placement::replicate)
@@ -83,6 +86,11 @@ constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_p
     say(s, gradient.mesh == mesh ? " has other dimensions" : " is held on another mesh");
     return s;
   }
+  if (gradient.element != nullptr && gradient.element != of.element) {
+    say(s, buffer, ": the gradient of ", of.name, " has elements of ", gradient.element_bytes, " bytes, the buffer of ",
+        of.element_bytes, "; cast before");
+    return s;
+  }
   partition wanted = *of.held;
   if (mesh.size(a) > 1) wanted.partial[a] = {true, reduction::sum};
   if (gradient.held == wanted) return s;
@@ -90,6 +98,9 @@ constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_p
       "', and the buffer takes '", describe(wanted, of.shape->parts, mesh).view(), "'");
   const conversion c = convert(gradient.held, wanted, of.shape->sizes, of.element_bytes, mesh, {true, bytes_of_a_call});
   if (!c.possible) return s;
+  const bool complete = gradient.held.on(a).kind != placement::partial;
+  if (complete) say(s, "; it is complete along '", mesh.axes[a].label.view(), "' already, and the buffer would add it up again");
+  if (complete) return s;
   say(s, "; owed before: ");
   say_steps(s, tell_steps(c, gradient.held, *of.shape, of.shape->sizes, mesh, of.element_bytes));
   return s;
@@ -97,11 +108,21 @@ constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_p
 
 template <class Held>
 constexpr flat_part part_of() {
-  return {Held::name, &Held::dims_type::value, &Held::held, &Held::mesh_type::shape, Held::element_bytes};
+  return {Held::name, &Held::dims_type::value, &Held::held, &Held::mesh_type::shape, Held::element_bytes,
+          element_of_named<Held>()};
 }
+
+template <class First, class...>
+struct first_of {
+  using mesh_type = typename First::mesh_type;
+  using element_type = typename First::element_type;
+};
 
 template <lit Name, lit Axis, long Multiple, class... Held>
 struct laid_out {
+  using first = first_of<Held...>;
+  template <class F>
+  static constexpr void each(F& f) { (f.template operator()<Held>(), ...); }
   static constexpr std::string_view name = Name.view(), axis = Axis.view();
   static constexpr list<flat_part, sizeof...(Held)> parts = [] {
     list<flat_part, sizeof...(Held)> out;
@@ -109,12 +130,6 @@ struct laid_out {
     return out;
   }();
   static constexpr auto value = lay_out(name, axis, parts, Multiple);
-};
-
-template <class First, class...>
-struct first_of {
-  using mesh_type = typename First::mesh_type;
-  using element_type = typename First::element_type;
 };
 
 template <class Layout, class Tensor, class Gradient>
@@ -140,15 +155,15 @@ consteval bool require_gradient() {
   }
 }
 
-template <class Layout, class... Held>
-struct flat_tensors : first_of<Held...> {
+template <class Layout>
+struct flat_tensors : Layout::first {
   static constexpr long elements = Layout::value.elements;  ///< of all tensors, as one device holds them
   static constexpr long padded = Layout::value.padded;      ///< with what is added at the end
   static constexpr long owned = Layout::value.share;        ///< by one device along the axis
 
   /// Calls `f.template operator()<Tensor>()` for every tensor, in order.
   template <class F>
-  static constexpr void each(F&& f) { (f.template operator()<Held>(), ...); }
+  static constexpr void each(F&& f) { Layout::each(f); }
 
   /// Where a tensor begins; -1 where it is not in the buffer.
   template <class Tensor>
@@ -183,12 +198,12 @@ struct buffer_said {
 };
 
 // Specialized by types alone: nvcc matches no specialization that has a text.
-template <bool Refused, class Layout, class... Held>
+template <bool Refused, class Layout>
 struct flat : buffer_said<Layout> {
-  using type = std::conditional_t<Layout::value.why.empty(), flat_tensors<Layout, Held...>, refused_flat>;
+  using type = std::conditional_t<Layout::value.why.empty(), flat_tensors<Layout>, refused_flat>;
 };
-template <class Layout, class... Held>
-struct flat<true, Layout, Held...> {
+template <class Layout>
+struct flat<true, Layout> {
   using type = refused_flat;
 };
 
@@ -238,14 +253,14 @@ struct flat_tensor<Buffer> {
 /// that load several at once.
 template <lit Name, lit Axis, long Multiple, class... Held>
 struct padded_flat_buffer
-    : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, Multiple, Held...>, Held...>::type {
+    : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, Multiple, Held...>>::type {
   static constexpr auto text = Name;
   static constexpr auto axis = Axis;
 };
 
 /// The same, padded to what the axis divides.
 template <lit Name, lit Axis, class... Held>
-struct flat_buffer : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, 1, Held...>, Held...>::type {
+struct flat_buffer : detail::flat<(is_refused<Held> || ...), detail::laid_out<Name, Axis, 1, Held...>>::type {
   static constexpr auto text = Name;
   static constexpr auto axis = Axis;
 };

@@ -17,6 +17,20 @@ struct held_as : Tensor {
   using element_type = Element;
 };
 
+/// The same tensor of another layer: its name ends in the number. Types alone are handed on, so that nvcc follows.
+template <int Index, class T>
+struct numbered : T {
+  static constexpr auto with_number = [] {
+    long_name out;
+    say(out, T::name, ".", static_cast<long>(Index));
+    return out;
+  }();
+  static constexpr auto text = shorten<with_number.count>(with_number);
+  static constexpr std::string_view name = text.view();
+};
+template <int Index, is_refused T>
+struct numbered<Index, T> : refused {};
+
 /// An element of which only the size matters.
 template <int Bytes>
 struct element_of {
@@ -29,6 +43,14 @@ template <class T>
 constexpr std::string_view name_of() {
   if constexpr (requires { T::name; }) return T::name;
   else return {};
+}
+// Equal for equal types of elements.
+template <class Element>
+inline constexpr char element_tag = 0;
+template <class T>
+constexpr const char* element_of_named() {
+  if constexpr (requires { typename T::element_type; }) return &element_tag<typename T::element_type>;
+  else return nullptr;
 }
 template <class T>
 constexpr long element_bytes_of() {

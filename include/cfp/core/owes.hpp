@@ -13,10 +13,11 @@ struct written_step {
   step_kind kind;
   std::string_view dim, to;
   list<std::string_view, max_axes> axes;
+  reduction combine = reduction::sum;
 };
 
 constexpr void say_written(sentence& s, const written_step& w) {
-  say(s, step_names[w.kind]);
+  say(s, step_names[w.kind], by(w.kind, w.combine));
   if (!w.dim.empty()) say(s, " '", w.dim, "'");
   if (!w.to.empty()) say(s, " to '", w.to, "'");
   say(s, " over ");
@@ -38,7 +39,8 @@ constexpr bool take(const written_step& w, partition& p, const dimensions& d, co
   if (axes == 0) return alone;
   bool found = false;
   const auto follow = [&](const partition& from, const conversion_step& s, unsigned along) {
-    if (found || s.kind != w.kind || s.dim != dim || s.to != to) return;
+    const bool other_sum = s.kind == conversion_step::all_reduce || s.kind == conversion_step::reduce_scatter;
+    if (found || s.kind != w.kind || s.dim != dim || s.to != to || (other_sum && s.combine != w.combine)) return;
     for (int a = 0; a < mesh.rank(); ++a)
       if (s.along(a) != ((along >> a & 1) != 0)) return;
     p = after(from, s);
@@ -62,9 +64,8 @@ template <class From, class To, class... Step>
 struct owing {
   static constexpr sentence why = [] {
     const tensor_view from = view_as_tensor<From>(), to = view_as_tensor<To>();
-    const way_found owed = find_way(from, to, element_bytes_of<From>());
-    sentence s;
-    if (!owed.why.empty()) return owed.why;
+    sentence s = other_tensor(from, to);
+    if (!s.empty()) return s;
     partition p = from.held, here = p;
     int taken = 0;
     bool follows = true;
@@ -97,6 +98,8 @@ struct owing {
       say(s, ", the steps as written make ");
       stands(p);
     }
+    const way_found owed = find_way(from, to, element_bytes_of<From>());
+    if (!owed.why.empty()) return s;
     say(s, "; owed: ");
     say_steps(s, tell_steps(owed.steps, from.held, from.shape, from.shape.sizes, from.mesh, element_bytes_of<From>()));
     return s;
@@ -120,6 +123,16 @@ consteval bool require_owed() {
 template <lit... Axis>
 struct all_reduce {
   static constexpr detail::written_step value{conversion_step::all_reduce, {}, {}, {{Axis.view()...}, sizeof...(Axis)}};
+};
+template <lit... Axis>
+struct all_reduce_max {
+  static constexpr detail::written_step value{
+      conversion_step::all_reduce, {}, {}, {{Axis.view()...}, sizeof...(Axis)}, reduction::max};
+};
+template <lit... Axis>
+struct all_reduce_min {
+  static constexpr detail::written_step value{
+      conversion_step::all_reduce, {}, {}, {{Axis.view()...}, sizeof...(Axis)}, reduction::min};
 };
 template <lit Dim, lit... Axis>
 struct all_gather {

@@ -23,7 +23,6 @@ struct explainer {
   const inference& it;
   const list<operand_view, max_operands>& operands;
   const mesh_shape& mesh;
-  long element_bytes;
 
   constexpr std::string_view factor_name(int f) const { return it.bound.r.factors[f].label.view(); }
   constexpr std::string_view dim_name(int operand, int f) const {
@@ -100,7 +99,7 @@ struct explainer {
         }
         m.found = divides(need, shape, mesh);
         if (!m.found) break;
-        const conversion c = convert(now, need, shape, element_bytes, mesh);
+        const conversion c = convert(now, need, shape, operands[i].element_bytes, mesh);
         m.found = c.possible;
         for (const conversion_step& s : c.steps) {
           say(m.words, m.words.empty() ? "" : " and ");
@@ -148,10 +147,14 @@ struct explainer {
         const placement other = it.bound.operands[w.other].on(w.axis);
         say(s, " splits '", dim_name(w.operand, w.factor), "' over '", axis_name(w.axis), "', but ");
         operand(s, w.other);
-        if (other.kind == placement::split)
-          say(s, " splits '", dim_name(w.other, it.bound.r.operands[w.other].factors[other.dim]), "' over it");
-        else
+        if (other.kind == placement::split) {
+          const int f = it.bound.r.operands[w.other].factors[other.dim];
+          say(s, " splits '", dim_name(w.other, f), "' over it");
+          if (f != w.factor && dim_name(w.other, f) == dim_name(w.operand, w.factor))
+            say(s, " (the rule's '", factor_name(w.factor), "' and '", factor_name(f), "')");
+        } else {
           say(s, " holds all of it");
+        }
         if (dim_name(w.other, w.factor) != dim_name(w.operand, w.factor) && !dim_name(w.other, w.factor).empty())
           say(s, " ('", dim_name(w.other, w.factor), "' there)");
         break;
@@ -270,10 +273,10 @@ struct explainer {
 
 /// Why an operator cannot run without communication, with the cheapest change that lets it; empty if it can.
 constexpr sentence words(const inference& it, const operator_view& op, const list<operand_view, max_operands>& operands,
-                         const list<const mesh_shape*, max_operands>& meshes, long element_bytes = 4) {
+                         const list<const mesh_shape*, max_operands>& meshes) {
   const mesh_shape none;
   const mesh_shape& mesh = meshes.empty() ? none : *meshes[0];
-  const detail::explainer e{op, it, operands, mesh, element_bytes};
+  const detail::explainer e{op, it, operands, mesh};
   sentence s;
   if (!it.same_mesh) {
     e.say_operator(s);

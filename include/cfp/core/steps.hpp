@@ -21,6 +21,8 @@ struct tensor_view {
   const dimensions& shape;
   const partition& held;
   const mesh_shape& mesh;
+  const char* element = nullptr;  // which type, where it has a name
+  long element_bytes = 4;
 
   constexpr void say_to(sentence& s) const {
     if (!name.empty()) say(s, name);
@@ -29,7 +31,7 @@ struct tensor_view {
 };
 template <class T>
 constexpr tensor_view view_as_tensor() {
-  return {name_of<T>(), T::dims_type::value, T::held, T::mesh_type::shape};
+  return {name_of<T>(), T::dims_type::value, T::held, T::mesh_type::shape, element_of_named<T>(), element_bytes_of<T>()};
 }
 
 // Of the same names, but for those that rules lent, and sizes.
@@ -45,28 +47,32 @@ struct way_found {
   sentence why;  // there is none
 };
 
+// Why there is no way at all: another tensor, another mesh, other elements.
+constexpr sentence other_tensor(const tensor_view& from, const tensor_view& to) {
+  sentence s;
+  const bool dims = alike(from.shape, to.shape), meshes = from.mesh == to.mesh;
+  const bool elements = from.element == nullptr || to.element == nullptr || from.element == to.element;
+  if (dims && meshes && elements) return s;
+  from.say_to(s);
+  say(s, ": converted to another ", !meshes ? "mesh, from (" : !dims ? "tensor, " : "type of elements, ");
+  if (!meshes) say_axes(s, from.mesh), say(s, ") to ("), say_axes(s, to.mesh), say(s, ")");
+  else if (!dims) say_dimensions(s, from.shape), say(s, " to "), say_dimensions(s, to.shape);
+  else say(s, from.element_bytes, " bytes to ", to.element_bytes, "; cast before or after");
+  return s;
+}
+
 constexpr way_found find_way(const tensor_view& from, const tensor_view& to, long element_bytes) {
   way_found out;
-  const auto subject = [&] {
-    from.say_to(out.why);
-    say(out.why, ": ");
-  };
-  if (!alike(from.shape, to.shape) || !(from.mesh == to.mesh)) {
-    subject();
-    const bool meshes = !(from.mesh == to.mesh);
-    say(out.why, "converted to another ", meshes ? "mesh, from (" : "tensor, ");
-    if (meshes) say_axes(out.why, from.mesh), say(out.why, ") to ("), say_axes(out.why, to.mesh), say(out.why, ")");
-    else say_dimensions(out.why, from.shape), say(out.why, " to "), say_dimensions(out.why, to.shape);
-    return out;
-  }
+  out.why = other_tensor(from, to);
+  if (!out.why.empty()) return out;
   // Where a size is left to run time, any that divides does, as long as bytes outweigh calls.
   extents shape = from.shape.sizes;
   for (long& e : shape)
     if (e == 0) e = 1024 * from.mesh.devices();
   out.steps = convert(from.held, to.held, shape, element_bytes, from.mesh, {true, bytes_of_a_call});
   if (out.steps.possible) return out;
-  subject();
-  say(out.why, "no steps lead from '", describe(from.held, from.shape.parts, from.mesh).view(), "' to '",
+  from.say_to(out.why);
+  say(out.why, ": no steps lead from '", describe(from.held, from.shape.parts, from.mesh).view(), "' to '",
       describe(to.held, to.shape.parts, to.mesh).view(),
       "': nothing makes parts of a maximum or minimum, and no other axis splits what its devices do not divide");
   return out;
@@ -76,10 +82,6 @@ template <class From, class To>
 struct way {
   static constexpr long element_bytes = element_bytes_of<From>();
   static constexpr way_found found = find_way(view_as_tensor<From>(), view_as_tensor<To>(), element_bytes);
-  static constexpr bool is = [] {
-    if constexpr (found.why.empty()) return true;
-    else return partition_can_be_converted<said<shorten<found.why.count>(found.why)>>();
-  }();
   static constexpr step_list at(const extents& sizes) {
     return tell_steps(found.steps, From::held, From::dims_type::value, sizes, From::mesh_type::shape, element_bytes);
   }
@@ -88,9 +90,7 @@ struct way {
 // Steps between two partitions, as a value that knows them.
 template <class From, class To>
 struct steps_between : step_list {
-  constexpr steps_between() : step_list(way<From, To>::at(From::dims_type::value.sizes)) {
-    static_assert(way<From, To>::is);
-  }
+  constexpr steps_between() : step_list(way<From, To>::at(From::dims_type::value.sizes)) {}
   /// The same steps of a tensor of these sizes, which only run time knows (one per dimension, or part of a compound
   /// one). Throws cfp::error where they do not divide.
   constexpr step_list at(const extents& sizes) const {
@@ -111,10 +111,19 @@ struct refused_steps {
   constexpr const refused_step* begin() const { return nullptr; }
   constexpr const refused_step* end() const { return nullptr; }
 };
+template <class Way>
+consteval bool require_way() {
+  return partition_can_be_converted<said<shorten<Way::found.why.count>(Way::found.why)>>();
+}
+template <class Way>
+struct no_way : refused_steps {
+  static_assert(require_way<Way>());
+};
 template <class From, class To>
 constexpr auto steps_or_refused() {
   if constexpr (is_refused<From> || is_refused<To>) return refused_steps{};
-  else return steps_between<From, To>{};
+  else if constexpr (way<From, To>::found.why.empty()) return steps_between<From, To>{};
+  else return no_way<way<From, To>>{};
 }
 
 template <class T>

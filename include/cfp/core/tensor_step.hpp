@@ -136,10 +136,16 @@ constexpr step_list tell_steps(const conversion& c, partition p, const dimension
   return out;
 }
 
+// What follows the name of a step whose parts are no sum.
+constexpr std::string_view by(step_kind kind, reduction combine) {
+  if (kind != conversion_step::all_reduce && kind != conversion_step::reduce_scatter) return {};
+  return combine == reduction::max ? "_max" : combine == reduction::min ? "_min" : "";
+}
+
 constexpr void say_steps(sentence& s, const step_list& steps) {
   for (int i = 0; i < steps.size(); ++i) {
     const tensor_step& t = steps[i];
-    say(s, i ? ", then " : "", step_names[t.kind]);
+    say(s, i ? ", then " : "", step_names[t.kind], by(t.kind, t.combine));
     if (!t.dim.empty()) say(s, t.kind == conversion_step::reduce_scatter ? " into '" : " '", t.dim.view(), "'");
     if (!t.to.empty()) say(s, " to '", t.to.view(), "'");
     say(s, " over ");

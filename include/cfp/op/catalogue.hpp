@@ -8,15 +8,6 @@ namespace cfp::inline v0_1 {
 
 using enum gradient_source::kind_t;
 
-/// A contraction with a name of its own.
-template <lit Rule, class Op>
-struct contraction : op<Rule, Op> {
-  static constexpr op_body body = op_body::product;
-  static constexpr linearity linear = linearity::each;
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
-};
-
 /// y = x w, w of shape (in, out).
 inline constexpr struct linear_t : contraction<"... in, in out -> ... out", linear_t> {} linear;
 
@@ -26,25 +17,9 @@ inline constexpr struct dense_t : contraction<"... in, out in -> ... out", dense
 /// The same with a weight for each expert.
 inline constexpr struct expert_dense_t : contraction<"experts ... in, experts out in -> experts ... out", expert_dense_t> {} expert_dense;
 
-/// Reorders, reduces by sum or repeats elements; the rule says which.
-template <lit Rule, class Op>
-struct movement : op<Rule, Op> {
-  static constexpr linearity linear = linearity::all;
-  static constexpr bool unit = true;
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x; }
-};
-
 /// The same elements under another rule; what gradients of unit slope become.
 inline constexpr struct copy_t : movement<"... -> ...", copy_t> {} copy;
 
-template <lit Rule, class Op>
-struct addition : op<Rule, Op> {
-  static constexpr linearity linear = linearity::all;
-  static constexpr bool unit = true;
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T y) { return x + y; }
-};
 inline constexpr struct add_t : addition<"..., ... -> ...", add_t> {} add;
 inline constexpr struct bias_t : addition<"... out, out -> ... out", bias_t> {} bias;
 /// Adds a table that does not depend on the batch.

@@ -118,6 +118,33 @@ struct op : decltype(detail::traits_of<Rule, Derived>()) {
   constexpr auto operator()(const X& x, const More&... more) const;
 };
 
+/// A contraction with a name of its own.
+template <lit Rule, class Op>
+struct contraction : op<Rule, Op> {
+  static constexpr op_body body = op_body::product;
+  static constexpr linearity linear = linearity::each;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
+};
+
+/// Reorders, reduces by sum or repeats elements; the rule says which.
+template <lit Rule, class Op>
+struct movement : op<Rule, Op> {
+  static constexpr linearity linear = linearity::all;
+  static constexpr bool unit = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) { return x; }
+};
+
+/// Adds two operands, dimension by dimension as the rule says.
+template <lit Rule, class Op>
+struct addition : op<Rule, Op> {
+  static constexpr linearity linear = linearity::all;
+  static constexpr bool unit = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T y) { return x + y; }
+};
+
 /// The operator dz * d(Op)/d(operand Operand): operands are dz, then those of Op.
 template <class Op, int Operand>
 struct slope {

@@ -111,7 +111,7 @@ using normal_f = cfp::result_t<layer_norm, stream, ln_f, ln_f_bias>;
 static_assert(cfp::owes<normal_f, gathered, cfp::all_gather<"seq", "model">>);
 using logits = cfp::held_as<"logits", cfp::result_t<dense, gathered, wte>>;
 using largest = cfp::held_as<"largest", cfp::result_t<logits_max, logits>>;
-static_assert(cfp::owes<largest, per_token, cfp::all_reduce<"model">>);
+static_assert(cfp::owes<largest, per_token, cfp::all_reduce_max<"model">>);
 using total = cfp::held_as<"total", cfp::result_t<logits_sum, logits, per_token>>;
 static_assert(cfp::owes<total, per_token, cfp::all_reduce<"model">>);
 
