@@ -56,7 +56,8 @@ struct chain {
       at = result_dimensions(b, 0);
       for (long& e : at.sizes) e = 0;
       for (std::string_view& l : at.parts)  // a name of this rule outlives it in the rule's text
-        if (const int from = position(source, l); from >= 0) l = source.substr(static_cast<std::size_t>(from), l.size());
+        if (const int from = position(source, l); from >= 0)
+          l = source.substr(static_cast<std::size_t>(from), l.size());
     };
     (pass(Op.rule_source), ...);
     return free;

@@ -99,7 +99,8 @@ constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_p
   const conversion c = convert(gradient.held, wanted, of.shape->sizes, of.element_bytes, mesh, {true, bytes_of_a_call});
   if (!c.possible) return s;
   const bool complete = gradient.held.on(a).kind != placement::partial;
-  if (complete) say(s, "; it is complete along '", mesh.axes[a].label.view(), "' already, and the buffer would add it up again");
+  if (complete)
+    say(s, "; it is complete along '", mesh.axes[a].label.view(), "' already, and the buffer would add it up again");
   if (complete) return s;
   say(s, "; owed before: ");
   say_steps(s, tell_steps(c, gradient.held, *of.shape, of.shape->sizes, mesh, of.element_bytes));

@@ -1,5 +1,5 @@
-// Whether the steps that a program takes lead from one partition of a tensor to another: owes<From, To, Step...>. Does not
-// compile where they do not, and says what differs.
+// Whether the steps that a program takes lead from one partition of a tensor to another: owes<From, To, Step...>. Does
+// not compile where they do not, and says what differs.
 #pragma once
 
 #include <cfp/core/steps.hpp>

@@ -31,7 +31,8 @@ struct tensor_view {
 };
 template <class T>
 constexpr tensor_view view_as_tensor() {
-  return {name_of<T>(), T::dims_type::value, T::held, T::mesh_type::shape, element_of_named<T>(), element_bytes_of<T>()};
+  return {name_of<T>(),        T::dims_type::value,   T::held,
+          T::mesh_type::shape, element_of_named<T>(), element_bytes_of<T>()};
 }
 
 // Of the same names, but for those that rules lent, and sizes.

@@ -14,7 +14,8 @@ constexpr bool same(const char* a, std::size_t a_count, const char* b, std::size
 }
 constexpr bool same(std::string_view a, std::string_view b) { return same(a.data(), a.size(), b.data(), b.size()); }
 
-/// Position of `what` in `s` from `from` on, or -1. (The standard library's search is not constant under g++'s sanitizers.)
+/// Position of `what` in `s` from `from` on, or -1. (The standard library's search is not constant under g++'s
+/// sanitizers.)
 constexpr int position(std::string_view s, std::string_view what, int from = 0) {
   const int last = static_cast<int>(s.size()) - static_cast<int>(what.size());
   for (int at = from; at <= last; ++at)
