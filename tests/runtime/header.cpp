@@ -128,7 +128,7 @@ TEST_CASE("a plan's header knows clipping, micro-batches and numbers of two byte
   for (const long bytes : {4, 2}) {
     const std::string text = write(g, mesh_of({2, 2}), 9, bytes).text;
     CHECK(compile(text, uses + "static_assert(tested_plan::plan::passes == 2);\n") == "");
-    CHECK((text.find(", 2>;\n") != std::string::npos) == (bytes == 2));
+    CHECK((text.find(", cfp::element_of<2>>;\n") != std::string::npos) == (bytes == 2));
   }
 }
 
