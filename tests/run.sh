@@ -16,7 +16,7 @@ failed=0
 echo "building with the address and undefined-behaviour sanitizers"
 configure build/asan -DCMAKE_BUILD_TYPE=Debug -DCFP_SANITIZE=address,undefined -DCFP_NATIVE=OFF
 quietly build/asan/build.log cmake --build build/asan --target runtime_tests gpt
-ctest --test-dir build/asan -R '^(runtime|example.gpt.data_2$)' --output-on-failure -j1 || failed=1
+ctest --test-dir build/asan -R '^(runtime|example.gpt.data_2$)' --output-on-failure -j2 || failed=1
 
 echo "building with the thread sanitizer"
 configure build/tsan -DCMAKE_BUILD_TYPE=Debug -DCFP_SANITIZE=thread -DCFP_NATIVE=OFF
