@@ -16,7 +16,7 @@ struct flat_part {
   const partition* held = nullptr;
   const mesh_shape* mesh = nullptr;
   long element_bytes = 4;
-  const char* element = nullptr;  // which type
+  unsigned long element = 0;  // which type
 };
 
 template <int Count>
@@ -86,7 +86,7 @@ constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_p
     say(s, gradient.mesh == mesh ? " has other dimensions" : " is held on another mesh");
     return s;
   }
-  if (gradient.element != nullptr && gradient.element != of.element) {
+  if (gradient.element != 0 && gradient.element != of.element) {
     say(s, buffer, ": the gradient of ", of.name, " has elements of ", gradient.element_bytes, " bytes, the buffer of ",
         of.element_bytes, "; cast before");
     return s;

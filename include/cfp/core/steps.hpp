@@ -21,7 +21,7 @@ struct tensor_view {
   const dimensions& shape;
   const partition& held;
   const mesh_shape& mesh;
-  const char* element = nullptr;  // which type, where it has a name
+  unsigned long element = 0;  // which type, where it has a name
   long element_bytes = 4;
 
   constexpr void say_to(sentence& s) const {
@@ -52,7 +52,7 @@ struct way_found {
 constexpr sentence other_tensor(const tensor_view& from, const tensor_view& to) {
   sentence s;
   const bool dims = alike(from.shape, to.shape), meshes = from.mesh == to.mesh;
-  const bool elements = from.element == nullptr || to.element == nullptr || from.element == to.element;
+  const bool elements = from.element == 0 || to.element == 0 || from.element == to.element;
   if (dims && meshes && elements) return s;
   from.say_to(s);
   say(s, ": converted to another ", !meshes ? "mesh, from (" : !dims ? "tensor, " : "type of elements, ");
