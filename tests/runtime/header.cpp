@@ -29,7 +29,7 @@ struct compiler {
 
   // What the compiler says; empty if it compiles.
   std::string operator()(const std::string& header, const std::string& program) const {
-    std::ofstream(folder / "tested_plan.hpp") << header;
+    std::ofstream(folder / "plan.hpp") << header;
     std::ofstream(folder / "main.cpp") << program << "int main() {}\n";
     const std::string command = std::string(CFP_CXX) + " -std=c++20 -Wall -Wextra -fsyntax-only -I" CFP_SOURCE_DIR "/include -I" CFP_SOURCE_DIR
                                 "/tests/runtime " + (folder / "main.cpp").string() + " > " + (folder / "said").string() + " 2>&1";
@@ -53,7 +53,7 @@ written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_b
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
   const plan p = realise("random", g, mesh, d, choices, real_bytes);
-  return {plan_header("tested_plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g)};
+  return {plan_header("plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g)};
 }
 
 mesh_shape mesh_of(std::initializer_list<int> sizes) {
@@ -62,7 +62,7 @@ mesh_shape mesh_of(std::initializer_list<int> sizes) {
   return m;
 }
 
-const std::string uses = "#include \"tested_plan.hpp\"\n";
+const std::string uses = "#include \"plan.hpp\"\n";
 
 }  // namespace
 
@@ -113,7 +113,7 @@ TEST_CASE("a plan's header says what is sent, as the lowered program sends it") 
   const graph g = differentiate(refine(net.recorded));
   const compiler compile;
   const written w = write(g, mesh_of({2, 2}), 5);
-  const std::string total = "static_assert(tested_plan::plan::sent == " + detail::count_text(w.sent) + ");\n";
+  const std::string total = "static_assert(plan::plan::sent == " + detail::count_text(w.sent) + ");\n";
   CHECK(compile(w.text, uses + total) == "");
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a plan's header knows clipping, micro-batches and numbers of two byte
   const compiler compile;
   for (const long bytes : {4, 2}) {
     const std::string text = write(g, mesh_of({2, 2}), 9, bytes).text;
-    CHECK(compile(text, uses + "static_assert(tested_plan::plan::passes == 2);\n") == "");
+    CHECK(compile(text, uses + "static_assert(plan::plan::passes == 2);\n") == "");
     CHECK((text.find(", cfp::element_of<2>>;\n") != std::string::npos) == (bytes == 2));
   }
 }
@@ -140,8 +140,8 @@ TEST_CASE("a plan's header knows the model and the mesh it was made for") {
   const std::string text = write(g, mesh_of({2}), 7).text;
   const std::string both = uses + "#include <cfp/model/planned_model.hpp>\n#include \"gated_layer.hpp\"\n";
   const auto asks = [&](const std::string& hidden, const std::string& size) {
-    return both + "static_assert(cfp::planned_for_model<tested_plan::plan, small_model<" + hidden +
-           ">>);\nstatic_assert(cfp::planned_for_mesh<tested_plan::plan, cfp::mesh<cfp::axis<\"data\", " + size + ">>>);\n";
+    return both + "static_assert(cfp::planned_for_model<plan::plan, small_model<" + hidden +
+           ">>);\nstatic_assert(cfp::planned_for_mesh<plan::plan, cfp::mesh<cfp::axis<\"data\", " + size + ">>>);\n";
   };
   CHECK(compile(text, asks("32", "2")) == "");
   const std::string other_model = compile(text, asks("64", "2")), other_mesh = compile(text, asks("32", "4"));

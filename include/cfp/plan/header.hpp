@@ -207,7 +207,7 @@ inline std::string plan_header(const std::string& space, const std::string& mode
   collective_count sum;
   for (std::size_t s = 0; s < bodies.size(); ++s)
     for (int n = 0; n < repeats[s]; ++n) sum += bodies[s].sent;
-  out += "struct plan {\n  using mesh = " + space + "::mesh;\n  static constexpr std::string_view model = \"" + model + "\";\n";
+  out += "struct plan {\n  using mesh = ::" + space + "::mesh;\n  static constexpr std::string_view model = \"" + model + "\";\n";
   char ms[64];
   std::snprintf(ms, sizeof ms, "%.3f", p.predicted_ms);
   out += "  static constexpr double predicted_ms = " + std::string(ms) + ";\n  static constexpr long predicted_peak_bytes = " + std::to_string(predicted_peak(p.code)) +
