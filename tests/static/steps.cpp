@@ -45,6 +45,20 @@ static_assert([] {
   return elements;
 }() == weights::elements);
 
+using padded = cfp::padded_flat_buffer<"padded", "data", 8, up, ln>;
+static_assert(padded::elements == 33 && padded::padded == 48 && padded::owned == 24);
+
+// What devices do alone, along one axis or several, and axes of one device, where nothing happens.
+using line = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"expert", 2>, cfp::axis<"model", 1>>;
+using whole = cfp::sharded<cfp::dims<"rows=8">, line>;
+using piece = cfp::sharded<cfp::dims<"rows=8">, line, cfp::split<"rows", "data", "expert">>;
+static_assert(cfp::owes<whole, piece, cfp::slice<"rows", "data", "expert">> && cfp::owes<piece, whole, cfp::all_gather<"rows", "data", "expert">>);
+static_assert(cfp::owes<whole, cfp::sharded<cfp::dims<"rows=8">, line, cfp::partial<"data">>, cfp::mask<"data">>);
+static_assert(cfp::owes<piece, cfp::sharded<cfp::dims<"rows=8">, line, cfp::split<"rows", "data">, cfp::partial<"expert">>, cfp::pad<"rows", "expert">>);
+static_assert(cfp::owes<whole, whole, cfp::all_reduce<"model">>);
+using least = cfp::sharded<cfp::dims<"rows=8">, line, cfp::partial<"data", cfp::reduction::min>>;
+static_assert(cfp::owes<least, whole, cfp::all_reduce_min<"data">>);
+
 // What a rule calls a dimension for want of a name is equal to every name.
 inline constexpr cfp::op<"b h q d, b h k d -> b h q k"> scores;
 inline constexpr cfp::op<"b h q k, b h k d -> b h q d"> weighted_sum;

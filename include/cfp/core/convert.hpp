@@ -199,8 +199,7 @@ constexpr unsigned moving_axes(const partition& from, const partition& to, const
 
 /// What a conversion is chosen by, beside the bytes it sends.
 struct conversion_prices {
-  bool several_axes =
-      false;  ///< whether there are groups of devices over several axes, for one collective along all of them
+  bool several_axes = false;  ///< whether one collective may run along several axes, by a group of devices over all
   long call = 0;              ///< bytes that could be sent in the time a collective takes before it sends any
 };
 

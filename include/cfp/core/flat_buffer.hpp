@@ -78,7 +78,7 @@ constexpr long offset_of(const flat_layout<Count>& layout, const list<flat_part,
 constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_part& of, const tensor_view& gradient) {
   sentence s;
   const mesh_shape& mesh = *of.mesh;
-  if (!(gradient.shape.sizes == of.shape->sizes) || !(gradient.mesh == mesh)) {
+  if (!alike(gradient.shape, *of.shape) || !(gradient.mesh == mesh)) {
     say(s, buffer, ": the gradient ");
     say_dimensions(s, gradient.shape);
     say(s, " of ", of.name, " ");
