@@ -1,9 +1,10 @@
-// How long it takes to trace, differentiate, block and segment the training graphs of public models, and how large the search is
-// per operator, per block and per unique segment. Prints a table (or JSON, with --json FILE).
-#include "read_config.hpp"
+// How long it takes to trace, differentiate, block and segment the training graphs of public models, and how large the
+// search is per operator, per block and per unique segment. Prints a table (or JSON, with --json FILE).
+#include "carried.hpp"
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/segments.hpp>
+#include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 
@@ -20,17 +21,17 @@ struct row {
   int operators = 0;
   std::size_t blocks = 0, unique_blocks = 0, segments = 0;
   int unique_segments = 0;
-  std::size_t strategies = 0;  // of unique parts, on one axis of four devices
+  std::size_t strategies = 0;                               // of unique parts, on one axis of four devices
   double per_operator = 0, per_block = 0, per_segment = 0;  // log10 of plans
   double seconds = 0, per_layer = 0;                        // seconds of one layer more
 };
 
 graph model_of(const std::string& name, long layers) {
-  const config_file file(name);
-  model_sizes sizes;
+  const families::config_file file(carried_model(name));
+  families::model_sizes sizes;
   sizes.layers = layers;
   if (name.starts_with("t5")) sizes.sequence = 512;
-  return read_model(file, sizes);
+  return build_model(file, sizes).forward;
 }
 
 struct structure {
@@ -98,16 +99,29 @@ int main(int argc, char** argv) {
   if (argc > 1 && json == nullptr) return std::fprintf(stderr, "analysis: takes --json FILE\n"), 2;
   nlohmann::ordered_json out;
   out["models"] = nlohmann::ordered_json::array();
-  std::printf("| model | operators | blocks (unique) | segments (unique) | strategies | plans per operator | per block | per unique part | seconds | ms per layer more |\n"
-              "|---|---|---|---|---|---|---|---|---|---|\n");
-  for (const char* name : {"gpt2", "gpt2-xl", "alpa-gpt-6.7b", "llama-2-7b", "llama-3-8b", "llama-3-70b", "mixtral-8x7b", "alpa-moe-7.1b", "alpa-moe-70b", "t5-large"}) {
+  std::printf(
+      "| model | operators | blocks (unique) | segments (unique) | strategies | plans per operator | per block | per "
+      "unique part | seconds | ms per layer more |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const char* name : {"gpt2", "gpt2-xl", "alpa-gpt-6.7b", "llama-2-7b", "llama-3-8b", "llama-3-70b",
+                           "mixtral-8x7b", "alpa-moe-7.1b", "alpa-moe-70b", "t5-large"}) {
     const row r = analyse(name);
-    std::printf("| %s | %d | %zu (%zu) | %zu (%d) | %zu | 10^%.0f | 10^%.0f | 10^%.0f | %.3f | %.2f |\n", r.name.c_str(), r.operators, r.blocks, r.unique_blocks,
-                r.segments, r.unique_segments, r.strategies, r.per_operator, r.per_block, r.per_segment, r.seconds, 1000 * r.per_layer);
+    std::printf("| %s | %d | %zu (%zu) | %zu (%d) | %zu | 10^%.0f | 10^%.0f | 10^%.0f | %.3f | %.2f |\n",
+                r.name.c_str(), r.operators, r.blocks, r.unique_blocks, r.segments, r.unique_segments, r.strategies,
+                r.per_operator, r.per_block, r.per_segment, r.seconds, 1000 * r.per_layer);
     std::fflush(stdout);
-    out["models"].push_back({{"name", r.name}, {"operators", r.operators}, {"blocks", r.blocks}, {"unique_blocks", r.unique_blocks}, {"segments", r.segments},
-                             {"unique_segments", r.unique_segments}, {"strategies", r.strategies}, {"log10_per_operator", r.per_operator},
-                             {"log10_per_block", r.per_block}, {"log10_per_unique_part", r.per_segment}, {"seconds", r.seconds}, {"seconds_per_layer", r.per_layer}});
+    out["models"].push_back({{"name", r.name},
+                             {"operators", r.operators},
+                             {"blocks", r.blocks},
+                             {"unique_blocks", r.unique_blocks},
+                             {"segments", r.segments},
+                             {"unique_segments", r.unique_segments},
+                             {"strategies", r.strategies},
+                             {"log10_per_operator", r.per_operator},
+                             {"log10_per_block", r.per_block},
+                             {"log10_per_unique_part", r.per_segment},
+                             {"seconds", r.seconds},
+                             {"seconds_per_layer", r.per_layer}});
   }
   if (json != nullptr) std::ofstream(json) << out.dump(1) << '\n';
 }

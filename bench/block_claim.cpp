@@ -1,14 +1,15 @@
-// The claim everything rests on: that deciding per block loses nothing. The best plan over blocks against the best plan over
-// operators, both exact for the same described costs, on layers of real models and on random graphs, under several balances of
-// compute and communication, on one axis and on two. Prints how often they are equal and the largest gap.
+// The claim everything rests on: that deciding per block loses nothing. The best plan over blocks against the best plan
+// over operators, both exact for the same described costs, on layers of real models and on random graphs, under several
+// balances of compute and communication, on one axis and on two. Prints how often they are equal and the largest gap.
 #include "../tests/random_graph.hpp"
-#include "read_config.hpp"
+#include "carried.hpp"
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/untied.hpp>
+#include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
-#include <cfp/profile/roofline.hpp>
+#include <cfp/profile/machine/roofline.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -70,11 +71,12 @@ mesh_shape mesh_of(std::initializer_list<int> sizes) {
 
 // One layer of each model at a size people train.
 graph layer_of(const std::string& name) {
-  const config_file file(name);
-  model_sizes sizes;
+  const families::config_file file(carried_model(name));
+  families::model_sizes sizes;
   sizes.sequence = 512;
-  sizes.layers = file.type({"gpt2", "llama", "mixtral", "gshard", "t5"}) == "gshard" ? 2 : 1;  // every other layer has experts
-  return read_model(file, sizes);
+  sizes.layers =
+      file.type({"gpt2", "llama", "mixtral", "gshard", "t5"}) == "gshard" ? 2 : 1;  // every other layer has experts
+  return build_model(file, sizes).forward;
 }
 
 struct tally {
@@ -106,11 +108,14 @@ int main(int argc, char** argv) {
   if (argc > 1 && json == nullptr) return std::fprintf(stderr, "block_claim: takes --json FILE\n"), 2;
   std::printf("%-18s %6s %6s %10s  %s\n", "model", "cases", "equal", "worst gap", "where");
   std::vector<tally> models;
-  for (const char* name : {"gpt2", "alpa-gpt-6.7b", "llama-2-7b", "llama-3-8b", "mixtral-8x7b", "alpa-moe-2.4b", "t5-large"}) {
+  for (const char* name :
+       {"gpt2", "alpa-gpt-6.7b", "llama-2-7b", "llama-3-8b", "mixtral-8x7b", "alpa-moe-2.4b", "t5-large"}) {
     const graph g = differentiate(refine(layer_of(name)));
     models.push_back({name, 0, 0, 0, 0, ""});
-    for (const auto& [label, mesh] : {std::pair{"2", mesh_of({2})}, {"4", mesh_of({4})}, {"8", mesh_of({8})}, {"2x2", mesh_of({2, 2})}})
-      for (const balance& b : balances()) models.back().add(compare(g, mesh, b), std::string(label) + " ranks, " + b.name);
+    for (const auto& [label, mesh] :
+         {std::pair{"2", mesh_of({2})}, {"4", mesh_of({4})}, {"8", mesh_of({8})}, {"2x2", mesh_of({2, 2})}})
+      for (const balance& b : balances())
+        models.back().add(compare(g, mesh, b), std::string(label) + " ranks, " + b.name);
     models.back().print();
   }
   tally random{"random graphs", 0, 0, 0, 0, ""};
@@ -118,13 +123,17 @@ int main(int argc, char** argv) {
   for (int n = 0; n < 1000; ++n) {
     const graph g = differentiate(refine(random_graph(numbers)));
     const auto all = balances();
-    random.add(compare(g, n % 4 == 3 ? mesh_of({2, 2}) : mesh_of({4}), all[static_cast<std::size_t>(n) % all.size()]), "case " + std::to_string(n));
+    random.add(compare(g, n % 4 == 3 ? mesh_of({2, 2}) : mesh_of({4}), all[static_cast<std::size_t>(n) % all.size()]),
+               "case " + std::to_string(n));
     if (isatty(2) && n % 10 == 0) std::fprintf(stderr, "\r%d of 1000", n);
   }
   if (isatty(2)) std::fprintf(stderr, "\r\033[K");
   random.print();
   if (json == nullptr) return 0;
-  nlohmann::ordered_json out{{"cases", random.cases}, {"equal", random.equal}, {"worst_gap", random.worst}, {"models", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out{{"cases", random.cases},
+                             {"equal", random.equal},
+                             {"worst_gap", random.worst},
+                             {"models", nlohmann::ordered_json::array()}};
   for (const tally& t : models) {
     out["models"].push_back({{"name", t.name}, {"cases", t.cases}, {"equal", t.equal}, {"worst_gap", t.worst}});
     out["cases"] = static_cast<int>(out["cases"]) + t.cases;

@@ -1,11 +1,10 @@
 #include "device.hpp"
 
-#include "gpu_kernels.hpp"
-
-#include <cfp/runtime/cuda/stopwatch.hpp>
-#include <cfp/runtime/lower.hpp>
+#include <cfp/backend/cuda/device/device.cuh>
+#include <cfp/program/lower.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -18,8 +17,8 @@ using cfp::cuda::check;
 
 template <class T>
 using gpu = cfp::cuda::lone_gpu<T>;
-using stopwatch = cfp::cuda::stopwatch<gpu<bf16>>;
-constexpr cfp::cuda::timing_options long_enough{1};
+using stopwatch = cfp::stopwatch<gpu<bf16>>;
+constexpr cfp::timing_options long_enough{1};
 
 // Fills numbers of 16 bits at random: values that no product overflows, of all mantissas (a GPU is faster on zeros).
 struct fill_random {
@@ -64,41 +63,29 @@ struct product_of {
   }
 };
 
-template <class T>
-using queue_kernels = cfp::cuda::kernels<T, cfp::cuda::queue>;
-template <class T>
-using queue_fusions = cfp::cuda::fusions<T, cfp::cuda::queue>;
-
 // What a program is made ready with; it must be fused before it runs.
 template <class T>
 struct prepared {
-  queue_kernels<T> kernels{};
-  queue_fusions<T> fusions{kernels};
+  const typename gpu<T>::parts shared{};
   cfp::program p;
   const cfp::graph& g;
-  gpu<T> device{};
-  cfp::cuda::executor<T, gpu<T>> run;
+  gpu<T> device{shared};
+  cfp::engine<gpu<T>> run;
 
-  prepared(const cfp::program& given, const cfp::graph& of, std::uint64_t seed) : p(fused(given, of)), g(of), run(p, g, kernels, fusions, device, seed) {}
+  prepared(const cfp::program& given, const cfp::graph& of, std::uint64_t seed)
+      : p(fused(given, of)), g(of), run(p, g, device, seed) {}
   cfp::program fused(cfp::program q, const cfp::graph& of) const {
-    cfp::cuda::target_of(fusions).complete(q, of);
+    shared.lowered_for().complete(q, of);
     return q;
   }
+  void step(long number, const cfp::batch& data) {
+    run.step(number, p.passes, [&](int) {
+      for (int v = 0; v < g.value_count(); ++v)
+        if (g[v].role == cfp::value_role::input)
+          std::visit([&](const auto& x) { run.give(v, std::span(x)); }, data.at(std::string(g[v].label.view())));
+    });
+  }
 };
-
-using inputs = std::vector<std::pair<int, std::vector<std::int32_t>>>;
-
-template <class Data>
-inputs inputs_of(const cfp::graph& g, const Data& data, long step) {
-  inputs out;
-  for (int v = 0; v < g.value_count(); ++v)
-    if (g[v].role == cfp::value_role::input) out.emplace_back(v, data(std::string(g[v].label.view()), step));
-  return out;
-}
-template <class T>
-void feed(prepared<T>& x, const inputs& data) {
-  for (const auto& [value, whole] : data) x.run.memory().set_input(value, whole);
-}
 
 }  // namespace
 
@@ -139,7 +126,9 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
     if (c.nothing || (c.kind == cfp::instruction::reshard && c.step.communicates())) continue;
     instruction_figure f;
     const cfp::fusion* const fused = c.fusion >= 0 ? &x.p.fusions[static_cast<std::size_t>(c.fusion)] : nullptr;
-    f.label = c.kind == cfp::instruction::narrow ? "narrow" : c.kind == cfp::instruction::reshard ? std::string(cfp::step_names[c.step.kind]) : "";
+    f.label = c.kind == cfp::instruction::narrow    ? "narrow"
+              : c.kind == cfp::instruction::reshard ? std::string(cfp::step_names[c.step.kind])
+                                                    : "";
     f.kind = f.label.empty() ? "map" : "conversion";
     const cfp::instruction* product = nullptr;
     const auto add = [&](const cfp::instruction& part) {
@@ -172,8 +161,16 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
     f.warm = watch.warm(issue);
     if (f.kind == "product") {
       cfp::call alone = cfp::bind_call(x.p, g, *product, 0);
-      for (int o = 0; o < 2; ++o) alone.operand[o].data = x.run.memory()[product->in[o]];
-      alone.result[0].data = x.run.memory()[c.out[c.out.size() - 1]];
+      const gpu<bf16>::memory memory(x.device);
+      gpu<bf16>::memory::block held[3];
+      const int of[] = {product->in[0], product->in[1], product->out[0]};
+      for (std::size_t o = 0; o < 3; ++o) {
+        const long bytes = x.p[of[o]].bytes;
+        held[o] = memory.allocate(bytes);
+        x.device.main().launch(fill_random{reinterpret_cast<std::uint16_t*>(held[o].get()), bytes / 2}, 4096);
+      }
+      for (int o = 0; o < 2; ++o) alone.operand[o].data = held[o].get();
+      alone.result[0].data = held[2].get();
       const auto made = x.device.prepare(alone, {});
       for (int which = 0; made.run_suggestion(x.device.main(), which); ++which) {
         const double ms = watch.warm([&] { made.run_suggestion(x.device.main(), which); }, {0.1}).ms;
@@ -185,15 +182,15 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
   return out;
 }
 
-step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const std::function<std::vector<std::int32_t>(const std::string&, long)>& data) {
+step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const cfp::batch_source& data) {
   prepared<bf16> x(p, g, 1);
   step_figure out;
   out.instructions = x.p.code.size();
   std::vector<double> ms;
   for (long s = 1; s <= steps + 3; ++s) {
-    const inputs now_read = inputs_of(g, data, s);
+    const cfp::batch read = data(s);
     const auto begin = std::chrono::steady_clock::now();
-    x.run.run(s, [&](int) { feed(x, now_read); });
+    x.step(s, read);
     const double now = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     out.loss.push_back(x.run.loss());
     if (s <= 3) continue;
@@ -202,15 +199,17 @@ step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, co
     out.most_MHz = std::max(out.most_MHz, MHz);
     out.least_MHz = s == 4 ? MHz : std::min(out.least_MHz, MHz);
   }
-  out.step = cfp::cuda::summarise_ms(ms);
+  const cfp::measurement m = cfp::summarise(ms);
+  out.step = {m.median, m.spread, m.repeats};
   return out;
 }
 
-std::vector<double> losses(const cfp::program& p, const cfp::graph& g, bool in_bf16, int steps, std::uint64_t seed, const std::function<std::vector<std::int32_t>(const std::string&, long)>& data) {
+std::vector<double> losses(const cfp::program& p, const cfp::graph& g, bool in_bf16, int steps, std::uint64_t seed,
+                           const cfp::batch_source& data) {
   std::vector<double> out;
   const auto go = [&](auto& x) {
     for (long s = 1; s <= steps; ++s) {
-      x.run.run(s, [&](int) { feed(x, inputs_of(g, data, s)); });
+      x.step(s, data(s));
       out.push_back(x.run.loss());
     }
   };

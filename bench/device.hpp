@@ -1,20 +1,20 @@
 // What bench_device asks of a GPU: device.cu answers, so that device.cpp need not be compiled for one.
 #pragma once
 
-#include <cfp/runtime/cuda/stopwatch.hpp>
-#include <cfp/runtime/program.hpp>
+#include <cfp/model/batch.hpp>
+#include <cfp/profile/measure/stopwatch.hpp>
+#include <cfp/program/program.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace device_bench {
 
-using cfp::cuda::timing;
+using cfp::timing;
 
-/// Bytes read and written per second by a copy of many times the L2 cache, in GB; and TFLOP/s of an 8192 x 8192 x 8192 product of random
-/// bfloat16 by the best of cuBLASLt's suggestions.
+/// Bytes read and written per second by a copy of many times the L2 cache, in GB; and TFLOP/s of an 8192 x 8192 x 8192
+/// product of random bfloat16 by the best of cuBLASLt's suggestions.
 struct ceilings {
   double copy_GBps = 0, bf16_TFLOPs = 0;
 };
@@ -22,13 +22,13 @@ ceilings measure_ceilings();
 
 /// One instruction of a program as it runs on the GPU, with nothing of its data in the caches, and with all that fits.
 struct instruction_figure {
-  std::string label;           ///< of what it does, fused or alone
-  std::string kind;            ///< product, attention, map, conversion
+  std::string label;  ///< of what it does, fused or alone
+  std::string kind;   ///< product, attention, map, conversion
   timing cold, warm;
-  double bytes = 0;            ///< read and written at least
-  double flops = 0;            ///< of products and attention
+  double bytes = 0;                      ///< read and written at least
+  double flops = 0;                      ///< of products and attention
   long rows = 0, columns = 0, sums = 0;  ///< of a product
-  double best_ms = 0;          ///< of a product: the fastest suggestion for the product alone, without what is fused with it
+  double best_ms = 0;  ///< of a product: the fastest suggestion for the product alone, without what is fused with it
 };
 /// Programs for numbers of 16 bits (bfloat16), their order set, of a rank of any mesh; collectives are left out.
 std::vector<instruction_figure> time_instructions(const cfp::program& p, const cfp::graph& g);
@@ -40,9 +40,10 @@ struct step_figure {
   std::size_t instructions = 0;
   double least_MHz = 0, most_MHz = 0;  ///< of the multiprocessors, seen between steps
 };
-step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const std::function<std::vector<std::int32_t>(const std::string& input, long step)>& data);
+step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const cfp::batch_source& data);
 
 /// The same steps in float32 (`bf16` false) or bfloat16, for comparing with the host: the loss of each.
-std::vector<double> losses(const cfp::program& p, const cfp::graph& g, bool bf16, int steps, std::uint64_t seed, const std::function<std::vector<std::int32_t>(const std::string& input, long step)>& data);
+std::vector<double> losses(const cfp::program& p, const cfp::graph& g, bool bf16, int steps, std::uint64_t seed,
+                           const cfp::batch_source& data);
 
 }  // namespace device_bench

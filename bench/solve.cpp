@@ -1,16 +1,18 @@
-// How long the exact solver takes: on one family of layered graphs without and with a memory limit, on ever more equal layers,
-// and on cost graphs of real models; beside it CBC on the same tables. Or, with --in, any policy on a given cost graph.
+// How long the exact solver takes: on one family of layered graphs without and with a memory limit, on ever more equal
+// layers, and on cost graphs of real models; beside it CBC on the same tables. Or, with --in, any policy on a given
+// cost graph.
 #include "../tests/random_costs.hpp"
-#include "driver.hpp"
-#include "read_config.hpp"
+#include "carried.hpp"
 
+#include <cfp/backend/threads.hpp>
+#include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/search.hpp>
-#include <cfp/profile/roofline.hpp>
+#include <cfp/profile/machine/roofline.hpp>
 #include <cfp/solve/cost_file.hpp>
-#include <cfp/solve/integer_program.hpp>
-#include <cfp/solve/markov_chain.hpp>
+#include <cfp/solve/other/integer_program.hpp>
+#include <cfp/solve/other/markov_chain.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -56,8 +58,12 @@ void beside(const cost_graph& g, const solution& exact, double cbc_seconds, json
   entry["cbc_ms"] = cbc.ms;
   entry["cbc_optimal"] = cbc.answer.optimal;
   entry["cbc_gap"] = std::isfinite(cbc.answer.gap()) ? json(cbc.answer.gap()) : json();
-  entry["equal"] = cbc.answer.optimal && exact.optimal && std::abs(cbc.answer.time - exact.time) <= 1e-6 * std::abs(exact.time);
-  std::printf(" %10.1f  %s\n", cbc.ms, entry["equal"] ? "equal" : cbc.answer.optimal ? "DIFFERENT" : "not proven in time");
+  entry["equal"] =
+      cbc.answer.optimal && exact.optimal && std::abs(cbc.answer.time - exact.time) <= 1e-6 * std::abs(exact.time);
+  std::printf(" %10.1f  %s\n", cbc.ms,
+              entry["equal"]       ? "equal"
+              : cbc.answer.optimal ? "DIFFERENT"
+                                   : "not proven in time");
   std::fflush(stdout);
 }
 #else
@@ -80,8 +86,11 @@ json family(double cbc_seconds) {
 
 json memory(int seeds, int cbc_seeds, double limit_seconds) {
   json out = json::array();
-  std::printf("\n32 layers, 9 choices, %d seeds, limit between the least memory and that of the fastest plan, %g s each\n", seeds, limit_seconds);
-  std::printf("%6s %10s %12s %8s %10s  CBC, %d seeds\n", "limit", "median ms", "times free", "proven", "worst gap", cbc_seeds);
+  std::printf(
+      "\n32 layers, 9 choices, %d seeds, limit between the least memory and that of the fastest plan, %g s each\n",
+      seeds, limit_seconds);
+  std::printf("%6s %10s %12s %8s %10s  CBC, %d seeds\n", "limit", "median ms", "times free", "proven", "worst gap",
+              cbc_seeds);
   for (const int percent : {25, 50, 75}) {
     std::vector<double> ms, ratio, cbc_ms;
     double worst = 0, cbc_worst = 0;
@@ -97,7 +106,12 @@ json memory(int seeds, int cbc_seeds, double limit_seconds) {
       ratio.push_back(exact.ms / free.ms);
       proven += exact.answer.optimal;
       worst = std::max(worst, exact.answer.gap());
-      json entry{{"percent", percent}, {"seed", seed}, {"free_ms", free.ms}, {"exact_ms", exact.ms}, {"optimal", exact.answer.optimal}, {"gap", exact.answer.gap()}};
+      json entry{{"percent", percent},
+                 {"seed", seed},
+                 {"free_ms", free.ms},
+                 {"exact_ms", exact.ms},
+                 {"optimal", exact.answer.optimal},
+                 {"gap", exact.answer.gap()}};
 #ifdef CFP_HAS_CBC
       if (seed <= cbc_seeds) {
         const timed cbc = run(integer_program_policy(), g, seconds(limit_seconds), 1);
@@ -112,8 +126,9 @@ json memory(int seeds, int cbc_seeds, double limit_seconds) {
 #endif
       out.push_back(entry);
     }
-    std::printf("%5d%% %10.1f %12.1f %5d/%-2d %9.4f%%  median %.0f ms, %d/%zu proven, worst gap %.2f%%\n", percent, median(ms), median(ratio), proven, seeds, 100 * worst,
-                median(cbc_ms), cbc_proven, cbc_ms.size(), 100 * cbc_worst);
+    std::printf("%5d%% %10.1f %12.1f %5d/%-2d %9.4f%%  median %.0f ms, %d/%zu proven, worst gap %.2f%%\n", percent,
+                median(ms), median(ratio), proven, seeds, 100 * worst, median(cbc_ms), cbc_proven, cbc_ms.size(),
+                100 * cbc_worst);
     std::fflush(stdout);
   }
   return out;
@@ -136,7 +151,8 @@ json growth() {
   std::printf("\ngrowth with depth, ms\n%8s %8s %12s %12s\n", "choices", "layers", "different", "equal");
   for (const int choices : {4, 9, 16})
     for (const int layers : {10, 32, 100, 316, 1000}) {
-      const timed different = run(exact_policy(), layered_costs(layers, choices, 1), {}, 5), equal = run(exact_policy(), layered_costs(layers, choices, 1, true), {}, 5);
+      const timed different = run(exact_policy(), layered_costs(layers, choices, 1), {}, 5),
+                  equal = run(exact_policy(), layered_costs(layers, choices, 1, true), {}, 5);
       std::printf("%8d %8d %12.2f %12.2f\n", choices, layers, different.ms, equal.ms);
       std::fflush(stdout);
       out.push_back({{"choices", choices}, {"layers", layers}, {"different_ms", different.ms}, {"equal_ms", equal.ms}});
@@ -146,10 +162,12 @@ json growth() {
 
 json models(double cbc_seconds) {
   json out = json::array();
-  std::printf("\nmodels on described machines, no limit\n%-16s %5s %6s %6s %8s %10s %10s\n", "model", "mesh", "nodes", "edges", "choices", "exact ms", "CBC ms");
+  std::printf("\nmodels on described machines, no limit\n%-16s %5s %6s %6s %8s %10s %10s\n", "model", "mesh", "nodes",
+              "edges", "choices", "exact ms", "CBC ms");
   for (const char* name : {"gpt2", "llama-3-8b", "mixtral-8x7b", "t5-large"}) {
-    const config_file file(name);
-    const graph g = differentiate(refine(read_model(file, {4, std::string_view(name).starts_with("t5") ? 32l : 128l})));
+    const families::config_file file(carried_model(name));
+    const graph g =
+        differentiate(refine(build_model(file, {4, std::string_view(name).starts_with("t5") ? 32l : 128l}).forward));
     for (const bool two : {false, true}) {
       mesh_shape mesh;
       mesh.axes.push({cfp::name("x"), 4});
@@ -159,9 +177,15 @@ json models(double cbc_seconds) {
       std::size_t choices = 0;
       for (const cost_node& n : costs.nodes) choices = std::max(choices, n.time.size());
       const timed exact = run(exact_policy(), costs, seconds(60), 3);
-      std::printf("%-16s %5s %6zu %6zu %8zu %10.2f", name, two ? "4x2" : "4", costs.nodes.size(), costs.edges.size(), choices, exact.ms);
-      json entry{{"model", name}, {"mesh", two ? "4x2" : "4"}, {"nodes", costs.nodes.size()}, {"edges", costs.edges.size()}, {"most_choices", choices},
-                 {"exact_ms", exact.ms}, {"optimal", exact.answer.optimal}};
+      std::printf("%-16s %5s %6zu %6zu %8zu %10.2f", name, two ? "4x2" : "4", costs.nodes.size(), costs.edges.size(),
+                  choices, exact.ms);
+      json entry{{"model", name},
+                 {"mesh", two ? "4x2" : "4"},
+                 {"nodes", costs.nodes.size()},
+                 {"edges", costs.edges.size()},
+                 {"most_choices", choices},
+                 {"exact_ms", exact.ms},
+                 {"optimal", exact.answer.optimal}};
       if (two) std::printf("          -\n");  // tables of 10^5 entries each: hours
       else beside(costs, exact.answer, cbc_seconds, entry);
       std::fflush(stdout);
@@ -173,19 +197,18 @@ json models(double cbc_seconds) {
 
 // Planning gpt2 on two ranks of this machine, everything measured or only what is needed, each from nothing.
 json lazy(long layers) {
-  gpt_config c = read_gpt(config_file("gpt2"));
+  families::gpt_config c = families::read_gpt(families::config_file(carried_model("gpt2")));
   c.layers = layers;
   c.batch = 4;
   c.sequence = 32;
-  const graph g = differentiate(refine(gpt(c)));
+  const graph g = differentiate(refine(families::gpt(c)));
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
   mesh_shape mesh;
   mesh.axes.push({cfp::name("data"), 2});
   const decision_graph d = decisions(g, blocks, mesh);
   const segment_times whole(blocks, parts, d);
-  const host::kernels<float> kernels;
-  rank_pool pool(driver::sizes(mesh));
+  const std::unique_ptr<backend> ranks = threads(mesh);
 
   struct planned {
     profile_table table;
@@ -197,7 +220,7 @@ json lazy(long layers) {
   const auto plan_it = [&](bool lazily, const profile_table* replay) {
     planned out;
     const auto begin = std::chrono::steady_clock::now();
-    profiler p(g, mesh, d, kernels, pool, out.table);
+    profiler p(g, d, *ranks, out.table);
     p.replay = replay;
     if (lazily) p.be_lazy();
     out.costs = lazily ? p.costs() : p.build();
@@ -219,20 +242,37 @@ json lazy(long layers) {
   const planned full = plan_it(false, nullptr), some = plan_it(true, nullptr), same = plan_it(true, &full.table);
   const double best = solve(full.costs).time, same_time = evaluate(full.costs, same.choices).time;
   const auto fraction = [](const planned& p) { return static_cast<double>(p.known.measured) / p.known.of; };
-  json out{{"layers", layers}, {"figures", some.known.of}, {"measured", some.known.measured}, {"below_bound", some.known.below_bound}, {"measured_fraction", fraction(some)},
-           {"full_seconds", full.seconds}, {"lazy_seconds", some.seconds}, {"time_ratio", some.seconds / full.seconds},
-           {"same_plan", same_time <= best * (1 + 1e-9)}, {"replayed_fraction", fraction(same)}, {"replayed_over_best", same_time / best}};
-  std::printf("\ngpt2, %ld layers on two ranks: measured %d of %d figures (%d below their bound), planned in %.1f s instead of %.1f (%.0f%%)\n", layers, some.known.measured, some.known.of,
-              some.known.below_bound, some.seconds, full.seconds, 100 * some.seconds / full.seconds);
-  std::printf("from the figures of the full profile: %d asked for, %s\n", same.known.measured, out["same_plan"] ? "the same plan" : "another plan");
+  json out{{"layers", layers},
+           {"figures", some.known.of},
+           {"measured", some.known.measured},
+           {"below_bound", some.known.below_bound},
+           {"measured_fraction", fraction(some)},
+           {"full_seconds", full.seconds},
+           {"lazy_seconds", some.seconds},
+           {"time_ratio", some.seconds / full.seconds},
+           {"same_plan", same_time <= best * (1 + 1e-9)},
+           {"replayed_fraction", fraction(same)},
+           {"replayed_over_best", same_time / best}};
+  std::printf(
+      "\ngpt2, %ld layers on two ranks: measured %d of %d figures (%d below their bound), planned in %.1f s instead of "
+      "%.1f (%.0f%%)\n",
+      layers, some.known.measured, some.known.of, some.known.below_bound, some.seconds, full.seconds,
+      100 * some.seconds / full.seconds);
+  std::printf("from the figures of the full profile: %d asked for, %s\n", same.known.measured,
+              out["same_plan"] ? "the same plan" : "another plan");
   std::fflush(stdout);
   return out;
 }
 
 json answer_of(std::string_view name, const timed& t) {
   const auto finite = [](double x) { return std::isfinite(x) ? json(x) : json(); };
-  return {{"policy", name}, {"time", finite(t.answer.time)}, {"memory", t.answer.memory}, {"choices", t.answer.choices}, {"seconds", t.ms / 1000},
-          {"optimal", t.answer.optimal}, {"gap", finite(t.answer.gap())}};
+  return {{"policy", name},
+          {"time", finite(t.answer.time)},
+          {"memory", t.answer.memory},
+          {"choices", t.answer.choices},
+          {"seconds", t.ms / 1000},
+          {"optimal", t.answer.optimal},
+          {"gap", finite(t.answer.gap())}};
 }
 
 int given(const std::string& in, const std::string& by, const solve_options& options, const std::string& to) {
@@ -255,7 +295,12 @@ int given(const std::string& in, const std::string& by, const solve_options& opt
   } catch (const std::exception& e) {
     return std::fprintf(stderr, "solve: %s\n", e.what()), 2;
   }
-  if (out.is_null()) return std::fprintf(stderr, "solve: there is no policy '%s' here: exact, exhaustive, greedy, mcmc, and ilp where CBC is installed (coinor-libcbc-dev)\n", by.c_str()), 2;
+  if (out.is_null())
+    return std::fprintf(stderr,
+                        "solve: there is no policy '%s' here: exact, exhaustive, greedy, mcmc, and ilp where CBC is "
+                        "installed (coinor-libcbc-dev)\n",
+                        by.c_str()),
+           2;
   if (to.empty()) std::printf("%s\n", out.dump(1).c_str());
   else std::ofstream(to) << out.dump(1) << '\n';
   return 0;
@@ -276,7 +321,8 @@ int main(int argc, char** argv) {
   app.add_option("--cbc-seconds", cbc_seconds, "most CBC may take without a limit");
   app.add_option("--seeds", seeds, "graphs with a memory limit");
   app.add_option("--cbc-seeds", cbc_seeds, "of these, also given to CBC");
-  app.add_option("--only", only, "measure this part alone")->check(CLI::IsMember({"family", "memory", "repeat", "growth", "models", "lazy"}));
+  app.add_option("--only", only, "measure this part alone")
+      ->check(CLI::IsMember({"family", "memory", "repeat", "growth", "models", "lazy"}));
   app.add_option("--layers", layers, "of the model that is measured lazily");
   try {
     app.parse(argc, argv);

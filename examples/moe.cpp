@@ -1,22 +1,36 @@
-// The same for mixtures of experts: GShard's (model_type "gshard") and Mixtral's ("mixtral").
-#include "example.hpp"
+// Experts from a public configuration: trained under a plan in bfloat16, saved, and gone on with on another mesh.
+#include <cfp/cfp.hpp>
+#include <cfp/families/families.hpp>
+
+#include <iostream>
+
+namespace families = cfp::families;
 
 int main(int argc, char** argv) {
-  return example::run_example(argc, argv, {"Mixture of experts", "alpa-moe-380m", [](const config_file& file, const example::asked& asked) {
-    const bool is_mixtral = file.type({"gshard", "mixtral"}) == "mixtral";
-    gpt_config g = is_mixtral ? gpt_config{} : read_gpt(file);
-    llama_config l = is_mixtral ? read_llama(file) : llama_config{};
-    experts_config e = read_experts(file);
-    example::built out;
-    if (is_mixtral) example::resize(l, asked, out);
-    else example::resize(g, asked, out);
-    example::fits(is_mixtral ? "max_position_embeddings" : "n_positions", asked.sequence, is_mixtral ? l.positions : g.positions, file);
-    e.group = routed_together(e, asked.batch, asked.sequence, asked.least_groups);
-    if (asked.batch * asked.sequence % e.group != 0)
-      throw bad_input("--batch " + std::to_string(asked.batch) + " sequences do not make whole groups of " + std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
-    out.sizes = example::sizes_text({{"layers", out.layers}, {"width", is_mixtral ? l.width : g.width}, {"heads", is_mixtral ? l.heads : g.heads}, {"experts", e.count},
-                                     {"choices", e.choices}, {"hidden", e.hidden}, {"vocabulary", out.vocabulary}, {"batch", asked.batch}, {"sequence", asked.sequence}, {"group", e.group}});
-    out.forward = is_mixtral ? mixtral(l, e) : gshard(g, e);
-    return out;
-  }});
+  if (argc < 2) {
+    std::cerr << "moe CONFIGURATION [TEXT]: a configuration of mixtral or gshard (tests/tiny_mixtral.json)\n";
+    return 2;
+  }
+  try {
+    const long batch = 4, sequence = 16;
+    families::model_sizes sizes;
+    sizes.batch = batch;
+    sizes.sequence = sequence;
+    sizes.pad_to = 128;
+    const families::built_model net = families::build_model(families::config_file(argv[1]), sizes);
+    std::string text = "An expert is someone who has made all the mistakes which can be made in a narrow field. ";
+    for (int i = 0; i < 5; ++i) text += text;
+    const families::byte_text batches(text, batch, sequence, 1, net.inputs);
+
+    cfp::session first(net.forward, {.mesh = "data=2", .type = cfp::number::bfloat16});
+    std::cout << first.overview() << first.plan() << first.verify(batches, 5) << first.train(batches, 10);
+    first.save_state("moe.safetensors");
+
+    cfp::session second(net.forward, {.mesh = "data=2,expert=2", .type = cfp::number::bfloat16, .lazy = true});
+    second.load_state("moe.safetensors");
+    std::cout << second.plan() << second.train(batches, 10);
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << '\n';
+    return 2;
+  }
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# run.sh [gpt|llama|moe|t5] OPTIONS...: installs what is missing, builds, and runs that example (gpt unless said).
+# run.sh [COMMAND] OPTIONS...: installs what is missing, builds the program cfp, and runs it: `cfp run` unless said otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-model=gpt
-case ${1:-} in gpt | llama | moe | t5) model=$1; shift ;; esac
+command=run
+case ${1:-} in run | plan | verify | train | compare | analyse | explain | export) command=$1; shift ;; esac
 . tests/packages.sh
 install_packages
 echo "building"
 quietly build/configure.log cmake -S . -B build -G Ninja
-quietly build/build.log cmake --build build --target "$model"
-exec "build/examples/$model" "$@"
+quietly build/build.log cmake --build build --target cfp
+exec build/examples/cfp "$command" "$@"

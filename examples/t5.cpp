@@ -1,17 +1,26 @@
-// The same for T5: an encoder, and a decoder that reads it.
-#include "example.hpp"
+// A plan for a machine that is not here: T5 on every mesh of a described machine, nothing run.
+#include <cfp/cfp.hpp>
+#include <cfp/families/families.hpp>
+
+#include <iostream>
 
 int main(int argc, char** argv) {
-  return example::run_example(argc, argv, {"T5", "t5-small", [](const config_file& file, const example::asked& asked) {
-    file.type({"t5"});
-    t5_config c = read_t5(file);
-    example::built out;
-    example::resize(c, asked, out);
-    out.sizes = example::sizes_text({{"layers", c.layers}, {"width", c.width}, {"hidden", c.hidden}, {"heads", c.heads}, {"vocabulary", c.vocabulary},
-                                     {"batch", c.batch}, {"sequence", c.sequence}});
-    out.inputs.reads = {{"tokens", 0}, {"decoder_tokens", c.sequence}, {"targets", c.sequence + 1}};
-    out.inputs.fixed = {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}};
-    out.forward = t5(c);
-    return out;
-  }});
+  if (argc < 3) {
+    std::cerr << "t5 CONFIGURATION MACHINE: for example examples/models/t5-large.json examples/machines/a100-8.json\n";
+    return 2;
+  }
+  try {
+    const cfp::machine machine = cfp::load_machine(argv[2]);
+    cfp::families::model_sizes sizes;
+    sizes.batch = 4l * machine.devices();
+    sizes.sequence = 512;
+    const cfp::families::config_file file(argv[1]);
+    const cfp::machine_plan found = cfp::plan_for(cfp::families::build_model(file, sizes).forward, machine);
+    std::cout << found;
+    if (!found.fits()) return 1;
+    found.save_plan("t5_plan.json");
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << '\n';
+    return 2;
+  }
 }

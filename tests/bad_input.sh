@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Bad input: exit code 2, one sentence on stderr that names the culprit, no output file touched.
 set -u
-programs=$1
-gpt=$programs/gpt
+cfp=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
 tiny=$(cd "$(dirname "$0")" && pwd)/tiny_gpt.json
 
+command="run --steps 1 --compare 0"
 expect() {  # expect WORDS ARGUMENTS...
   local words=$1
   shift
   echo untouched > "$dir/summary.json"
-  "$gpt" --steps 1 --compare 0 --summary "$dir/summary.json" "$@" > "$dir/out" 2> "$dir/err"
+  "$cfp" $command --summary "$dir/summary.json" "$@" > "$dir/out" 2> "$dir/err"
   local code=$?
   if [ $code -ne 2 ] || ! grep -qF -- "$words" "$dir/err" || [ "$(wc -l < "$dir/err")" -ne 1 ] ||
      [ "$(cat "$dir/summary.json")" != untouched ]; then
@@ -28,7 +28,7 @@ with() {  # with KEY VALUE: the tiny model with one key changed
 small=(--batch 4 --seq 16)
 expect "cannot be read" --model "$dir/none.json"
 head -c 40 "$tiny" > "$dir/model.json"; expect "is no JSON" --model "$dir/model.json"
-with model_type '"bert"'; expect "key 'model_type' must be \"gpt2\", is \"bert\"" --model "$dir/model.json"
+with model_type '"bert"'; expect "key 'model_type' must be \"gpt2\" or \"llama\" or \"mixtral\" or \"gshard\" or \"t5\", is \"bert\"" --model "$dir/model.json"
 with n_head 5; expect "key 'n_head' must divide n_embd 64, is 5" --model "$dir/model.json"
 with n_embd '"wide"'; expect "key 'n_embd' must be a whole number, is \"wide\"" --model "$dir/model.json"
 grep -v n_layer "$tiny" > "$dir/model.json"; expect "key 'n_layer' is missing" --model "$dir/model.json"
@@ -36,47 +36,49 @@ expect "divides nothing" --model "$tiny" --batch 1 --seq 15 --mesh data=7
 expect "axis 'data' must be a number from 1 to 999, is 'x'" --model "$tiny" "${small[@]}" --mesh data=x
 expect "stands twice" --model "$tiny" "${small[@]}" --mesh data=2,data=2
 expect "write axes as name=size" --model "$tiny" "${small[@]}" --mesh 2
-expect "exceeds n_positions 64" --model "$tiny" --batch 4 --seq 65
+expect "sequences of 65 tokens exceed n_positions 64" --model "$tiny" --batch 4 --seq 65
 expect "no plan fits; the least any plan needs is" --model "$tiny" "${small[@]}" --memory 1000
 expect "--text $dir/none: cannot be read" --model "$tiny" "${small[@]}" --text "$dir/none"
-expect "--plan $dir/none: cannot be read" --model "$tiny" "${small[@]}" --plan "$dir/none"
-echo '{"model": 1' > "$dir/plan"; expect "--plan $dir/plan:" --model "$tiny" "${small[@]}" --plan "$dir/plan"
+expect "plan $dir/none: cannot be read" --model "$tiny" "${small[@]}" --plan "$dir/none"
+echo '{"model": 1' > "$dir/plan"; expect "plan $dir/plan:" --model "$tiny" "${small[@]}" --plan "$dir/plan"
 
 expect "--batch 4 cannot be cut into 3 micro-batches" --model "$tiny" "${small[@]}" --micro-batches 3
 with attn_pdrop 1; expect "key 'attn_pdrop' must be a number from 0 up to but not including 1, is 1" --model "$dir/model.json" "${small[@]}"
-expect "--against $dir/no: cannot be read" --model "$tiny" --against "$dir/no" "${small[@]}"
+expect "plan $dir/no: cannot be read" --model "$tiny" --against "$dir/no" "${small[@]}"
 expect "leave one out" --model "$tiny" --plan "$dir/no" --explain "${small[@]}"
+expect "leave one out" --model "$tiny" --plan "$dir/no" --against "$dir/no" "${small[@]}"
+[ -e /dev/nvidia0 ] || expect "--backend cuda: " --model "$tiny" --seq 16 --backend cuda
+command=plan
 expect "nowhere: cannot be read; give --machine a file or one of" --model "$tiny" --seq 16 --machine nowhere
 echo '{"name": "a machine"}' > "$dir/machine.json"; expect "$dir/machine.json: the file must have" --model "$tiny" --seq 16 --machine "$dir/machine.json"
 expect "a mesh of 16 devices does not fit on '8x A100 80GB NVLink', which has 8" --model "$tiny" --seq 16 --machine a100-8 --mesh data=16
 expect "runs nothing: leave out --explain" --model "$tiny" --seq 16 --machine a100-8 --explain
 expect "no plan fits" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
-expect "say which machine with --machine" --model "$tiny" --seq 16 --backend cuda
-expect "--profile $dir/none: it cannot be read; --backend cuda makes one, on a GPU" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none"
-expect "operators are measured in bfloat16" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none" --type float32
+expect "table $dir/none: it cannot be read; cfp plan --backend cuda makes one, on a GPU" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none"
+expect "a table of operators is of the fused kernels in bfloat16" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none" --type float32
 echo '{"machine": "here", "model": "gpt", "mesh": "data=2"}' > "$dir/table"
-expect "--profile $dir/table: its model is 'gpt', this is 'operators'" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/table"
+expect "table $dir/table: its model is 'gpt', this is 'operators'" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/table"
+command="run --steps 1 --compare 0"
 # Uneven splits are left out by name; the rest is planned.
-"$gpt" --model "$tiny" --batch 5 --seq 16 --steps 2 --compare 0 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
+"$cfp" verify --model "$tiny" --batch 5 --seq 16 --steps 2 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||
   { echo "FAILED: an odd batch is not named"; head -8 "$dir/out"; failed=1; }
 
 # The other models: the file is TINY with one key changed.
-of() {  # of PROGRAM TINY KEY VALUE
-  gpt=$programs/$1
-  tiny=$(dirname "$tiny")/tiny_$2.json
-  with "$3" "$4"
+of() {  # of TINY KEY VALUE
+  tiny=$(dirname "$tiny")/tiny_$1.json
+  with "$2" "$3"
 }
-of llama llama num_attention_heads 3; expect "key 'num_attention_heads' must divide hidden_size 64, is 3" --model "$dir/model.json" "${small[@]}"
-of llama llama num_key_value_heads 3; expect "key 'num_key_value_heads' must divide num_attention_heads 4, is 3" --model "$dir/model.json" "${small[@]}"
-of llama llama num_attention_heads 64; expect "must give every head an even number of dimensions" --model "$dir/model.json" "${small[@]}"
-of llama llama hidden_act '"gelu"'; expect "key 'hidden_act' must be \"silu\", is \"gelu\"" --model "$dir/model.json" "${small[@]}"
-of llama llama tie_word_embeddings '"no"'; expect "must be true or false" --model "$dir/model.json" "${small[@]}"
-of llama llama hidden_size 999999984; expect "more elements than memory can hold" --model "$dir/model.json" --vocabulary 999999999 "${small[@]}"
+of llama num_attention_heads 3; expect "key 'num_attention_heads' must divide hidden_size 64, is 3" --model "$dir/model.json" "${small[@]}"
+of llama num_key_value_heads 3; expect "key 'num_key_value_heads' must divide num_attention_heads 4, is 3" --model "$dir/model.json" "${small[@]}"
+of llama num_attention_heads 64; expect "must give every head an even number of dimensions" --model "$dir/model.json" "${small[@]}"
+of llama hidden_act '"gelu"'; expect "key 'hidden_act' must be \"silu\", is \"gelu\"" --model "$dir/model.json" "${small[@]}"
+of llama tie_word_embeddings '"no"'; expect "must be true or false" --model "$dir/model.json" "${small[@]}"
+of llama hidden_size 999999984; expect "more elements than memory can hold" --model "$dir/model.json" --vocabulary 999999999 "${small[@]}"
 expect "this needs" --model llama-3-70b --layers 80 "${small[@]}"
-of moe mixtral num_experts_per_tok 5; expect "key 'num_experts_per_tok' must be at most num_local_experts 4, is 5" --model "$dir/model.json" "${small[@]}"
-of moe gshard num_experts 0; expect "key 'num_experts' must be at least 1" --model "$dir/model.json" "${small[@]}"
-expect "do not make whole groups" --model "$tiny" --batch 5 --seq 16
-of t5 t5 relative_attention_num_buckets 6; expect "must be a multiple of 4, is 6" --model "$dir/model.json" "${small[@]}"
-of t5 t5 model_type '"bart"'; expect "key 'model_type' must be \"t5\", is \"bart\"" --model "$dir/model.json" "${small[@]}"
+of mixtral num_experts_per_tok 5; expect "key 'num_experts_per_tok' must be at most num_local_experts 4, is 5" --model "$dir/model.json" "${small[@]}"
+of gshard num_experts 0; expect "key 'num_experts' must be at least 1" --model "$dir/model.json" "${small[@]}"
+expect "does not make whole groups" --model "$tiny" --batch 5 --seq 16
+of t5 relative_attention_num_buckets 6; expect "must be a multiple of 4, is 6" --model "$dir/model.json" "${small[@]}"
+of t5 model_type '"bart"'; expect "key 'model_type' must be \"gpt2\" or \"llama\" or \"mixtral\" or \"gshard\" or \"t5\", is \"bart\"" --model "$dir/model.json" "${small[@]}"
 exit $failed

@@ -1,7 +1,8 @@
-// Random collectives on all groups of a mesh, the same on every kind of ranks, so that what they bring about can be compared.
+// Random collectives on all groups of a mesh, the same on every kind of ranks, so that what they bring about can be
+// compared.
 #pragma once
 
-#include <cfp/runtime/communicator.hpp>
+#include <cfp/communicator/communicator.hpp>
 
 #include <cstddef>
 #include <random>
@@ -22,8 +23,8 @@ class host_buffer {
 /// `out` takes every byte the calls bring about, and what was counted. Of whole numbers a sum is the same in any order.
 template <class T, template <class> class Buffer = host_buffer, class Context>
 void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole_numbers = false) {
-  std::mt19937 same(seed);                                            // decides what is called
-  std::mt19937 own(seed + 1000 + static_cast<unsigned>(c.rank));      // fills
+  std::mt19937 same(seed);                                        // decides what is called
+  std::mt19937 own(seed + 1000 + static_cast<unsigned>(c.rank));  // fills
   for (int call = 0; call < 60; ++call) {
     const auto at = same() % (c.axes.size() + 1);
     const auto& group = at == 0 ? c.world : c.axes[at - 1];
@@ -33,7 +34,9 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
     const auto by = static_cast<cfp::reduction>(same() % 3);
     const auto filled = [&](std::size_t size) {
       std::vector<T> x(size);
-      for (T& e : x) e = whole_numbers ? T(static_cast<float>(own() % 9)) : T(static_cast<float>(static_cast<int>(own() % 2001) - 1000) / 7.0f);
+      for (T& e : x)
+        e = whole_numbers ? T(static_cast<float>(own() % 9))
+                          : T(static_cast<float>(static_cast<int>(own() % 2001) - 1000) / 7.0f);
       return Buffer<T>(std::move(x));
     };
     const auto empty = [](std::size_t size) { return Buffer<T>(std::vector<T>(size)); };

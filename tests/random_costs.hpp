@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <random>
 
-/// A small graph (chain, tree, residuals, clique or several pieces) with many ties, forbidden choices and, half of the time, a
-/// memory limit, often one that cannot be met.
+/// A small graph (chain, tree, residuals, clique or several pieces) with many ties, forbidden choices and, half of the
+/// time, a memory limit, often one that cannot be met.
 inline cfp::cost_graph random_costs(std::mt19937& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   cfp::cost_graph g;
@@ -32,11 +32,14 @@ inline cfp::cost_graph random_costs(std::mt19937& random) {
                           : kind == 2 ? a == b - 1 || a == b - 3
                           : kind == 3 ? true
                                       : a == b - 1 && below(2) == 0;
-      for (int times = joined + (joined && below(6) == 0); times > 0; --times) {  // now and then two edges between two nodes
+      for (int times = joined + (joined && below(6) == 0); times > 0;
+           --times) {  // now and then two edges between two nodes
         cfp::cost_edge e{below(2) ? a : b, 0, {}};
         e.to = e.from == a ? b : a;
-        const std::size_t size = g.nodes[static_cast<std::size_t>(a)].time.size() * g.nodes[static_cast<std::size_t>(b)].time.size();
-        for (std::size_t i = 0; i < size; ++i) e.time.push_back(below(10) == 0 ? std::numeric_limits<double>::infinity() : below(12));
+        const std::size_t size =
+            g.nodes[static_cast<std::size_t>(a)].time.size() * g.nodes[static_cast<std::size_t>(b)].time.size();
+        for (std::size_t i = 0; i < size; ++i)
+          e.time.push_back(below(10) == 0 ? std::numeric_limits<double>::infinity() : below(12));
         g.edges.push_back(e);
       }
     }
@@ -45,8 +48,8 @@ inline cfp::cost_graph random_costs(std::mt19937& random) {
   return g;
 }
 
-/// Transformer layers: 10 operators in a row, of which two also read what came 5 before (12 edges a layer). Faster choices take
-/// more memory, on the whole. With `equal` all layers are the same, else each is a little different.
+/// Transformer layers: 10 operators in a row, of which two also read what came 5 before (12 edges a layer). Faster
+/// choices take more memory, on the whole. With `equal` all layers are the same, else each is a little different.
 inline cfp::cost_graph layered_costs(int layers, int choices, unsigned seed, bool equal = false) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> unit(0, 1);

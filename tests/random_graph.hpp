@@ -1,7 +1,7 @@
 // Random models, for properties that hold of every model.
 #pragma once
 
-#include "gpt_model.hpp"
+#include <cfp/families/gpt.hpp>
 
 #include <random>
 #include <vector>
@@ -15,11 +15,16 @@ inline cfp::graph random_graph(std::mt19937& random) {
   const dimension batch{"batch", 8l << pick(4)}, sequence{"sequence", 64l << pick(4)};
   std::vector<std::pair<tensor, dimension>> live;
   const dimension first{"width0", size()};
-  live.push_back({cfp::lookup(net.weight("table", {{"vocabulary", 1024}, first}, {}), indices(net, "tokens", {batch, sequence}, 1024)), first});
+  live.push_back({cfp::lookup(net.weight("table", {{"vocabulary", 1024}, first}, {}),
+                              families::indices(net, "tokens", {batch, sequence}, 1024)),
+                  first});
   int named = 0;
   for (long n = 2 + pick(5); n > 0; --n) {
-    const auto [x, width] = live[live.size() - 1 - static_cast<std::size_t>(pick(std::min(2l, static_cast<long>(live.size()))))];
-    const auto product = [&](tensor y, dimension to) { return linear(y, net.weight("w" + std::to_string(named++), {width, to}, {})); };
+    const auto [x, width] =
+        live[live.size() - 1 - static_cast<std::size_t>(pick(std::min(2l, static_cast<long>(live.size()))))];
+    const auto product = [&](tensor y, dimension to) {
+      return linear(y, net.weight("w" + std::to_string(named++), {width, to}, {}));
+    };
     switch (pick(5)) {
       case 0: {
         const dimension to{name("width" + std::to_string(named + 1)), size()};
@@ -34,10 +39,12 @@ inline cfp::graph random_graph(std::mt19937& random) {
         live.push_back({gated_silu(gate, up), to});
         break;
       }
-      default: live.push_back({rms_norm(x, rms_square(x), net.weight("norm" + std::to_string(named++), {width}, {}), 0.01, 1e-5), width});
+      default:
+        live.push_back(
+            {rms_norm(x, rms_square(x), net.weight("norm" + std::to_string(named++), {width}, {}), 0.01, 1e-5), width});
     }
   }
   const tensor logits = linear(live.back().first, net.weight("head", {live.back().second, {"vocabulary", 1024}}, {}));
-  net.recorded.loss = gpt_loss(net, logits, indices(net, "targets", {batch, sequence}, 1024)).id;
+  net.recorded.loss = families::gpt_loss(net, logits, families::indices(net, "targets", {batch, sequence}, 1024)).id;
   return net.recorded;
 }

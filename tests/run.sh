@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/packages.sh
-packages+=(clang coinor-libcbc-dev libopenmpi-dev openmpi-bin libboost-context-dev)  # the second compiler of the compile-time tests; the solver to compare ours with; ranks as processes; emulated threads of GPUs
+packages+=(clang coinor-libcbc-dev libopenmpi-dev openmpi-bin libboost-context-dev clang-format-14)  # the second compiler of the compile-time tests; the solver to compare ours with; ranks as processes; emulated threads of GPUs
 install_packages
 
 configure() {  # configure FOLDER OPTIONS...
@@ -15,7 +15,7 @@ failed=0
 
 echo "building with the address and undefined-behaviour sanitizers"
 configure build/asan -DCMAKE_BUILD_TYPE=Debug -DCFP_SANITIZE=address,undefined -DCFP_NATIVE=OFF
-quietly build/asan/build.log cmake --build build/asan --target runtime_tests gpt
+quietly build/asan/build.log cmake --build build/asan --target runtime_tests cfp
 ctest --test-dir build/asan -R '^(runtime|example.gpt.data_2$)' --output-on-failure -j2 || failed=1
 
 echo "building with the thread sanitizer"

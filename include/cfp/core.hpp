@@ -1,19 +1,28 @@
-// The core: partitions, rules, operators, and the questions the compiler answers. Needs nothing but the standard library.
+// The core: partitions, rules, operators, and the questions the compiler answers. Needs nothing but the standard
+// library.
 #pragma once
 
 #include <cfp/core/ask.hpp>
+#include <cfp/core/asked_operands.hpp>
 #include <cfp/core/bind.hpp>
+#include <cfp/core/binding_explainer.hpp>
 #include <cfp/core/chain.hpp>
 #include <cfp/core/check.hpp>
 #include <cfp/core/collective.hpp>
+#include <cfp/core/conflict_explainer.hpp>
+#include <cfp/core/conversion_step.hpp>
 #include <cfp/core/convert.hpp>
 #include <cfp/core/cut.hpp>
 #include <cfp/core/dims.hpp>
 #include <cfp/core/error.hpp>
 #include <cfp/core/explain.hpp>
+#include <cfp/core/explainer.hpp>
 #include <cfp/core/flat_buffer.hpp>
+#include <cfp/core/flat_gradient.hpp>
+#include <cfp/core/flat_layout.hpp>
 #include <cfp/core/infer.hpp>
 #include <cfp/core/list.hpp>
+#include <cfp/core/mend.hpp>
 #include <cfp/core/mesh.hpp>
 #include <cfp/core/named.hpp>
 #include <cfp/core/owes.hpp>
@@ -21,10 +30,15 @@
 #include <cfp/core/partition.hpp>
 #include <cfp/core/placement.hpp>
 #include <cfp/core/planned.hpp>
+#include <cfp/core/planned_operator.hpp>
+#include <cfp/core/planned_step.hpp>
+#include <cfp/core/planned_view.hpp>
 #include <cfp/core/propagate.hpp>
+#include <cfp/core/question.hpp>
 #include <cfp/core/refusal.hpp>
 #include <cfp/core/refused.hpp>
 #include <cfp/core/rule.hpp>
+#include <cfp/core/rule_reader.hpp>
 #include <cfp/core/said.hpp>
 #include <cfp/core/sharded.hpp>
 #include <cfp/core/spell.hpp>
@@ -32,5 +46,7 @@
 #include <cfp/core/strategies.hpp>
 #include <cfp/core/tensor_step.hpp>
 #include <cfp/core/text.hpp>
+#include <cfp/core/text_error.hpp>
+#include <cfp/core/verdict.hpp>
 #include <cfp/op/op.hpp>
 #include <cfp/version.hpp>

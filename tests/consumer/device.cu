@@ -1,6 +1,6 @@
 // What a consumer of the component cuda compiles with nvcc.
+#include <cfp/communicator/nccl/nccl_communicator.hpp>
 #include <cfp/op/bf16.hpp>
-#include <cfp/runtime/cuda/nccl_communicator.hpp>
 
 #include <concepts>
 

@@ -46,7 +46,7 @@ case $mode in
   install)
     number() { sed -n "s/^#define CFP_VERSION_$1 //p" "$source/include/cfp/version.hpp"; }
     major=$(number MAJOR) minor=$(number MINOR)
-    cmake -S "$source" -B "$work/library" -DCMAKE_CXX_COMPILER="$cxx" -DCFP_BUILD_EXAMPLES=OFF -DCFP_BUILD_TESTS=OFF "${bare[@]}"
+    cmake -S "$source" -B "$work/library" -DCMAKE_CXX_COMPILER="$cxx" -DCFP_BUILD_EXAMPLES=OFF -DCFP_BUILD_TESTS=OFF -DCFP_KERNELS=OFF "${bare[@]}"
     cmake --install "$work/library" --prefix "$work/staged"
     mv "$work/staged" "$work/installed"  # nothing in it may know where it was
     diff -r "$source/include" "$work/installed/include"
@@ -61,6 +61,7 @@ case $mode in
     for other in $((minor - 1)) $((minor + 1)); do
       [ "$other" -lt 0 ] || must_refuse "compatible with requested version \"$major.$other\"" "version$other" -DCFP_VERSION="$major.$other"
     done
+    must_refuse "component kernels lacks" no_kernels -DCFP_COMPONENT=kernels
     must_refuse "there is no component nonsense" unknown -DCFP_COMPONENT=nonsense
     must_refuse "component model lacks the Debian packages libboost-dev" model "${bare[@]}" -DCFP_COMPONENT=model
     must_refuse "component host lacks the Debian packages libboost-dev, libopenblas-dev, libthrust-dev, librandom123-dev" \

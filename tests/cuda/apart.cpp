@@ -1,9 +1,9 @@
-// Ranks with GPUs as processes, `mpirun -n 2 apart CASE`, over the stand-in: each process has one of its own, so that NCCL never connects them.
-// What one rank finds must reach the other over MPI. Exit code 3.
+// Ranks with GPUs as processes, `mpirun -n 2 apart CASE`, over the stand-in: each process has one of its own, so that
+// NCCL never connects them. What one rank finds must reach the other over MPI. Exit code 3.
 #include "stand_in.hpp"
 
-#include <cfp/runtime/cuda/nccl_communicator.hpp>
-#include <cfp/runtime/mpi/run_processes.hpp>
+#include <cfp/communicator/mpi/run_processes.hpp>
+#include <cfp/communicator/nccl/nccl_communicator.hpp>
 
 #include <cstdio>
 #include <string>

@@ -3,8 +3,8 @@
 
 #include "tested_device.hpp"
 
+#include <cfp/backend/cuda/attention/attention.hpp>
 #include <cfp/op/softmax.hpp>
-#include <cfp/runtime/cuda/attention.hpp>
 
 #include <array>
 #include <cmath>
@@ -22,14 +22,18 @@ namespace {
 constexpr std::size_t at(long i) { return static_cast<std::size_t>(i); }
 
 template <class T>
-constexpr double rounding = std::is_same_v<T, bf16> ? 0x1p-8 : 0x1p-11;  // largest relative error of a number stored as T
+constexpr double rounding =
+    std::is_same_v<T, bf16> ? 0x1p-8 : 0x1p-11;  // largest relative error of a number stored as T
 
 // Head, group, row and column of a tensor in double precision, for one batch after the other.
 struct matrix {
   long heads = 0, group = 0, rows = 0, columns = 0;
   std::vector<double> x{};
-  matrix(long batch, long h, long g, long r, long c) : heads(h), group(g), rows(r), columns(c), x(at(batch * h * g * r * c)) {}
-  double& operator()(long b, long h, long g, long r, long c) { return x[at((((b * heads + h) * group + g) * rows + r) * columns + c)]; }
+  matrix(long batch, long h, long g, long r, long c)
+      : heads(h), group(g), rows(r), columns(c), x(at(batch * h * g * r * c)) {}
+  double& operator()(long b, long h, long g, long r, long c) {
+    return x[at((((b * heads + h) * group + g) * rows + r) * columns + c)];
+  }
   double operator()(long b, long h, long g, long r, long c) const { return const_cast<matrix&>(*this)(b, h, g, r, c); }
 };
 
@@ -44,14 +48,15 @@ struct operands {
       : q(s.batch, s.heads, s.group, s.queries, s.depth), k(s.batch, s.heads, 1, s.keys, s.depth), v(k), d_out(q) {}
 };
 
-// Results of the composed operators, and for each how far a computation may be off that rounds shares and stored numbers to T, and
-// else computes with a relative error of `fine`.
+// Results of the composed operators, and for each how far a computation may be off that rounds shares and stored
+// numbers to T, and else computes with a relative error of `fine`.
 struct reference {
   matrix out, max, sum, dq, dk, dv;
   matrix e_out, e_max, e_sum, e_dq, e_dk, e_dv;
   reference(const sizes& s, const operands& x, double coarse, double fine)
-      : out(s.batch, s.heads, s.group, s.queries, s.depth), max(s.batch, s.heads, s.group, s.queries, 1), sum(max), dq(out),
-        dk(s.batch, s.heads, 1, s.keys, s.depth), dv(dk), e_out(out), e_max(max), e_sum(max), e_dq(out), e_dk(dk), e_dv(dk) {
+      : out(s.batch, s.heads, s.group, s.queries, s.depth), max(s.batch, s.heads, s.group, s.queries, 1), sum(max),
+        dq(out), dk(s.batch, s.heads, 1, s.keys, s.depth), dv(dk), e_out(out), e_max(max), e_sum(max), e_dq(out),
+        e_dk(dk), e_dv(dk) {
     for (long b = 0; b < s.batch; ++b)
       for (long h = 0; h < s.heads; ++h)
         for (long g = 0; g < s.group; ++g)
@@ -80,12 +85,14 @@ struct reference {
       sizes_of_scores = std::max(sizes_of_scores, size);
       top = std::max(top, masked_max.apply(score[at(j)], s.scale, s.reach, query, s.first_key + j));
     }
-    for (long j = 0; j < s.keys; ++j) all += masked_sum.apply(score[at(j)], top, s.scale, s.reach, query, s.first_key + j);
+    for (long j = 0; j < s.keys; ++j)
+      all += masked_sum.apply(score[at(j)], top, s.scale, s.reach, query, s.first_key + j);
     fine *= 1 + sizes_of_scores;
     e_max(b, h, g, i, 0) = fine;
     e_sum(b, h, g, i, 0) = fine * all;
     double dot = 0, e_dot = 0;
-    for (long j = 0; j < s.keys; ++j) share[at(j)] = masked_softmax.apply(score[at(j)], top, all, s.scale, s.reach, query, s.first_key + j);
+    for (long j = 0; j < s.keys; ++j)
+      share[at(j)] = masked_softmax.apply(score[at(j)], top, all, s.scale, s.reach, query, s.first_key + j);
     for (long d = 0; d < s.depth; ++d) {
       double e = 0;
       for (long j = 0; j < s.keys; ++j) {
@@ -127,7 +134,9 @@ template <class T>
 struct memory {
   std::vector<T> numbers;
   explicit memory(long count) : numbers(at(count), T(NAN)) {}
-  attention_tensor at_place(long offset, long batch, long head, long group, long row) { return {numbers.data() + offset, batch, head, group, row}; }
+  attention_tensor at_place(long offset, long batch, long head, long group, long row) {
+    return {numbers.data() + offset, batch, head, group, row};
+  }
 };
 
 template <class T>
@@ -146,8 +155,8 @@ void visit(const attention_tensor& t, Matrix& m, const Visit& v) {
           for (long c = 0; c < m.columns; ++c) v(element<T>(t, b, h, g, r, c), m(b, h, g, r, c));
 }
 
-// How queries and keys lie: head after head; position after position; or in one tensor as a fused projection gives them, with a gap
-// between positions.
+// How queries and keys lie: head after head; position after position; or in one tensor as a fused projection gives
+// them, with a gap between positions.
 enum class layout { heads, positions, fused };
 
 template <class T>
@@ -186,7 +195,10 @@ struct tensors {
       attention_tensor* const all[] = {&q, &k, &v, &out};
       attention_tensor* const here[] = {&host.q, &host.k, &host.v, &host.out};
       for (int i = 0; i < 4; ++i)
-        if (const auto at = reinterpret_cast<std::intptr_t>(here[i]->data) - reinterpret_cast<std::intptr_t>(m.numbers.data()); at >= 0 && at < bytes) all[i]->data = there + at;
+        if (const auto at =
+                reinterpret_cast<std::intptr_t>(here[i]->data) - reinterpret_cast<std::intptr_t>(m.numbers.data());
+            at >= 0 && at < bytes)
+          all[i]->data = there + at;
     }
   }
   // How many of the numbers are none.
@@ -210,12 +222,13 @@ struct results {
   tensors<T> of, gradients;
   std::vector<float> max, sum;
   bool operator==(const results& o) const {
-    return std::memcmp(max.data(), o.max.data(), 4 * max.size()) == 0 && std::memcmp(sum.data(), o.sum.data(), 4 * sum.size()) == 0 && same(of, o.of) &&
-           same(gradients, o.gradients);
+    return std::memcmp(max.data(), o.max.data(), 4 * max.size()) == 0 &&
+           std::memcmp(sum.data(), o.sum.data(), 4 * sum.size()) == 0 && same(of, o.of) && same(gradients, o.gradients);
   }
   static bool same(const tensors<T>& a, const tensors<T>& b) {
     for (std::size_t i = 0; i < a.held.size(); ++i)
-      if (std::memcmp(a.held[i].numbers.data(), b.held[i].numbers.data(), 2 * a.held[i].numbers.size()) != 0) return false;
+      if (std::memcmp(a.held[i].numbers.data(), b.held[i].numbers.data(), 2 * a.held[i].numbers.size()) != 0)
+        return false;
     return true;
   }
 };
@@ -232,11 +245,15 @@ results<T> run(const sizes& s, layout l, const operands& x, unsigned order, cons
   visit<T>(d_out.q, x.d_out, write);
   tested::device on(order);
   const tensors<T> of(on, r.of), gradients(on, r.gradients), of_out(on, d_out);
-  const auto floats = [&](std::vector<float>& v) { return static_cast<float*>(on.place(v.data(), static_cast<long>(4 * v.size()))); };
-  attention_call c{s.batch, s.heads, s.group, s.queries, s.keys, s.depth, s.first_query, s.first_key, s.scale, s.reach,
-                   of.q, of.k, of.v, of.out, floats(r.max), floats(r.sum), of_out.q, gradients.q, gradients.k, gradients.v, nullptr};
+  const auto floats = [&](std::vector<float>& v) {
+    return static_cast<float*>(on.place(v.data(), static_cast<long>(4 * v.size())));
+  };
+  attention_call c{s.batch,       s.heads,       s.group,  s.queries,   s.keys,      s.depth,     s.first_query,
+                   s.first_key,   s.scale,       s.reach,  of.q,        of.k,        of.v,        of.out,
+                   floats(r.max), floats(r.sum), of_out.q, gradients.q, gradients.k, gradients.v, nullptr};
   std::vector<cuda::pack<float, 4>> workspace(at(cuda::attention_workspace(c)) / 16, {{NAN, NAN, NAN, NAN}});
-  c.workspace = static_cast<decltype(c.workspace)>(on.place(workspace.data(), static_cast<long>(16 * workspace.size())));
+  c.workspace =
+      static_cast<decltype(c.workspace)>(on.place(workspace.data(), static_cast<long>(16 * workspace.size())));
   REQUIRE(cuda::attention_fits(c));
   on.run([&] {
     forward(on.main(), c);
@@ -247,17 +264,21 @@ results<T> run(const sizes& s, layout l, const operands& x, unsigned order, cons
 
 template <class T>
 results<T> run(const sizes& s, layout l, const operands& x, unsigned order) {
-  return run<T>(s, l, x, order, [](const auto& queue, const attention_call& c) { cuda::run_attention_forward<T>(queue, c); },
-                [](const auto& queue, const attention_call& c) { cuda::run_attention_backward<T>(queue, c); });
+  return run<T>(
+      s, l, x, order, [](const auto& queue, const attention_call& c) { cuda::run_attention_forward<T>(queue, c); },
+      [](const auto& queue, const attention_call& c) { cuda::run_attention_backward<T>(queue, c); });
 }
 
-// The largest share of its bound that an element's error takes; what should not be a number, or is none, takes infinity.
+// The largest share of its bound that an element's error takes; what should not be a number, or is none, takes
+// infinity.
 template <class T>
 double worst(const attention_tensor& t, const matrix& m, const matrix& e) {
   double out = 0;
   std::size_t i = 0;
   visit<T>(t, m, [&](const T& x, double want) {
-    const double off = static_cast<double>(static_cast<float>(x)) == want ? 0 : std::fabs(static_cast<double>(static_cast<float>(x)) - want) / e.x[i];
+    const double off = static_cast<double>(static_cast<float>(x)) == want
+                           ? 0
+                           : std::fabs(static_cast<double>(static_cast<float>(x)) - want) / e.x[i];
     out = std::isnan(off) ? everywhere : std::max(out, off);
     ++i;
   });
@@ -267,8 +288,11 @@ double worst(const attention_tensor& t, const matrix& m, const matrix& e) {
 template <class T>
 void compare(const sizes& s, const results<T>& r, const operands& x) {
   const reference want(s, x, rounding<T>, tested::device::matrix_error);
-  CAPTURE(s.batch, s.heads, s.group, s.queries, s.keys, s.depth, s.first_query, s.first_key, s.scale, s.reach, rounding<T>);
-  attention_tensor max{const_cast<float*>(r.max.data()), s.heads * s.group * s.queries, s.group * s.queries, s.queries, 1}, sum = max;
+  CAPTURE(s.batch, s.heads, s.group, s.queries, s.keys, s.depth, s.first_query, s.first_key, s.scale, s.reach,
+          rounding<T>);
+  attention_tensor max{const_cast<float*>(r.max.data()), s.heads * s.group * s.queries, s.group * s.queries, s.queries,
+                       1},
+      sum = max;
   sum.data = const_cast<float*>(r.sum.data());
   CHECK(worst<float>(max, want.max, want.e_max) <= 1);
   CHECK(worst<float>(sum, want.sum, want.e_sum) <= 1);
@@ -359,7 +383,8 @@ TEST_CASE("attention: random cases") {
   std::mt19937 random(17);
   const auto below = [&](long n) { return static_cast<long>(random() % static_cast<unsigned long>(n)); };
   for (unsigned i = 0; i < 10; ++i) {
-    sizes s{1 + below(2), 1 + below(2), 1 + below(3), 1 + below(200), 1 + below(200), 8 * (1 + below(16)), below(100), below(60)};
+    sizes s{1 + below(2),   1 + below(2),        1 + below(3), 1 + below(200),
+            1 + below(200), 8 * (1 + below(16)), below(100),   below(60)};
     s.scale = .02 + static_cast<double>(below(20)) / 100;
     s.reach = std::array{causal, everywhere, static_cast<double>(below(80) - 40)}[at(below(3))];
     const layout l = std::array{layout::heads, layout::positions, layout::fused}[at(below(3))];
@@ -382,14 +407,18 @@ TEST_CASE("attention: other tiles") {
   std::mt19937 random(29);
   const operands x = random_operands<bf16>(s, random);
   const auto launch = [](const auto& queue, const auto& k) { queue.launch(k, k.blocks(), k.shared_bytes); };
-  compare<bf16>(s, run<bf16>(s, layout::heads, x, 0,
-                             [&](const auto& queue, const attention_call& c) { launch(queue, cuda::attention_forward<bf16, 64, 64, 32, 16>{cuda::attention_view(c)}); },
-                             [&](const auto& queue, const attention_call& c) {
-                               const cuda::attention_view v(c);
-                               launch(queue, cuda::attention_rows<bf16>{v});
-                               launch(queue, cuda::attention_query_gradient<bf16, 64, 64, 64, 16>{v});
-                               launch(queue, cuda::attention_key_gradient<bf16, 64, 64, 16, 16>{v});
-                             }),
+  compare<bf16>(s,
+                run<bf16>(
+                    s, layout::heads, x, 0,
+                    [&](const auto& queue, const attention_call& c) {
+                      launch(queue, cuda::attention_forward<bf16, 64, 64, 32, 16>{cuda::attention_view(c)});
+                    },
+                    [&](const auto& queue, const attention_call& c) {
+                      const cuda::attention_view v(c);
+                      launch(queue, cuda::attention_rows<bf16>{v});
+                      launch(queue, cuda::attention_query_gradient<bf16, 64, 64, 64, 16>{v});
+                      launch(queue, cuda::attention_key_gradient<bf16, 64, 64, 16, 16>{v});
+                    }),
                 x);
 }
 

@@ -1,7 +1,7 @@
 // The emulation itself: kernels with known results, and mistakes that it must find.
-#include "../catch.hpp"
+#include <cfp/backend/emulated/queue.hpp>
 
-#include "emulated_block.hpp"
+#include "../catch.hpp"
 
 using namespace cfp;
 
@@ -72,7 +72,7 @@ struct mistaken {
   int kind;
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
-    if (kind == 0 && t.thread() < 5) t.sync();            // others end
+    if (kind == 0 && t.thread() < 5) t.sync();  // others end
     if (kind == 1) t.thread() < 32 ? t.sync() : (void)t.template reduce<reduction::sum>(1);
     if (kind == 2) t.copy_async(t.shared() + 16, t.shared());
     if (kind == 3 && t.thread() == 7) throw std::runtime_error("out of luck");

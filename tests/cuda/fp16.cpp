@@ -9,7 +9,8 @@
 using namespace cfp;
 
 static_assert(sizeof(fp16) == 2 && std::is_trivially_copyable_v<fp16>);
-static_assert(std::is_same_v<wide_t<fp16>, float> && std::is_same_v<wide_t<bf16>, float> && std::is_same_v<wide_t<double>, double>);
+static_assert(std::is_same_v<wide_t<fp16>, float> && std::is_same_v<wide_t<bf16>, float> &&
+              std::is_same_v<wide_t<double>, double>);
 static_assert(is_narrow<fp16> && is_narrow<bf16> && !is_narrow<float>);
 static_assert(fp16(1.0f).bits == 0x3c00 && static_cast<float>(fp16(-2.5f)) == -2.5f);
 
@@ -23,7 +24,8 @@ fp16 of_bits(std::uint32_t bits) {
 // The value by the definition of the format.
 float defined(std::uint32_t bits) {
   const int exponent = static_cast<int>(bits >> 10 & 31), rest = static_cast<int>(bits & 1023);
-  const float size = exponent == 0 ? std::ldexp(static_cast<float>(rest), -24) : std::ldexp(static_cast<float>(1024 + rest), exponent - 25);
+  const float size = exponent == 0 ? std::ldexp(static_cast<float>(rest), -24)
+                                   : std::ldexp(static_cast<float>(1024 + rest), exponent - 25);
   return (bits & 0x8000) != 0 ? -size : size;
 }
 

@@ -4,8 +4,8 @@
 #include "../catch.hpp"
 #include "tested_device.hpp"
 
-#include <cfp/runtime/cuda/kernels.hpp>
-#include <cfp/runtime/host/kernels.hpp>
+#include <cfp/backend/cuda/kernel/kernels.hpp>
+#include <cfp/backend/host/kernels.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,10 @@ namespace cuda = cfp::cuda;  // CUDA has one of its own
 class memory {
  public:
   memory() = default;
-  explicit memory(long bytes, long past = 0) : bytes_(bytes), past_(past), all_(new line[static_cast<std::size_t>(bytes + past) / sizeof(line) + 1]) { std::memset(at(), 0xff, static_cast<std::size_t>(bytes)); }
+  explicit memory(long bytes, long past = 0)
+      : bytes_(bytes), past_(past), all_(new line[static_cast<std::size_t>(bytes + past) / sizeof(line) + 1]) {
+    std::memset(at(), 0xff, static_cast<std::size_t>(bytes));
+  }
   std::byte* at() const { return reinterpret_cast<std::byte*>(all_.get()) + past_; }
   long bytes() const { return bytes_; }
 
@@ -47,7 +50,8 @@ struct numbers {
   memory held{};
 
   numbers() = default;
-  numbers(long n, bool is_wide, bool even = true) : count(n), wide(is_wide || sizeof(T) == 4), held(n * width(), even ? 0 : width()) {}
+  numbers(long n, bool is_wide, bool even = true)
+      : count(n), wide(is_wide || sizeof(T) == 4), held(n * width(), even ? 0 : width()) {}
   long width() const { return wide ? 4 : static_cast<long>(sizeof(T)); }
   float operator[](long i) const {
     if (wide) return reinterpret_cast<const float*>(held.at())[i];
@@ -59,22 +63,27 @@ struct numbers {
   }
 };
 
-/// What operands are filled with: n: from -2 to 2; p: from 0.5 to 1.5; c: whole numbers from -3 to 3; i: indices below `bound`.
+/// What operands are filled with: n: from -2 to 2; p: from 0.5 to 1.5; c: whole numbers from -3 to 3; i: indices below
+/// `bound`.
 template <class T>
 void fill(numbers<T>& x, char kind, long bound, std::mt19937& random) {
   std::uniform_real_distribution<float> any(-2, 2), positive(0.5f, 1.5f);
   for (long i = 0; i < x.count; ++i) {
-    if (kind == 'i') reinterpret_cast<std::int32_t*>(x.held.at())[i] = static_cast<std::int32_t>(random() % static_cast<unsigned long>(bound));
+    if (kind == 'i')
+      reinterpret_cast<std::int32_t*>(x.held.at())[i] =
+          static_cast<std::int32_t>(random() % static_cast<unsigned long>(bound));
     else x.set(i, kind == 'p' ? positive(random) : kind == 'c' ? static_cast<float>(random() % 7) - 3 : any(random));
   }
 }
 
-/// A difference of sums of n numbers of less than about 8 that were added in another order, in float: each sum is off by less than its n
-/// roundings of 2^-24 of what it has come to. A number that is then stored in fewer bits may also be rounded to the other side: the last of 8 or 11 bits.
+/// A difference of sums of n numbers of less than about 8 that were added in another order, in float: each sum is off
+/// by less than its n roundings of 2^-24 of what it has come to. A number that is then stored in fewer bits may also be
+/// rounded to the other side: the last of 8 or 11 bits.
 template <class T>
 double bound(long n, float x, bool wide) {
   const double last = wide || sizeof(T) == 4 ? 0.0 : std::is_same_v<T, bf16> ? 1.0 / 128 : 1.0 / 1024;
-  return 5e-7 * static_cast<double>(n) * (1 + std::abs(static_cast<double>(x))) + std::abs(static_cast<double>(x)) * (last + 1e-5);
+  return 5e-7 * static_cast<double>(n) * (1 + std::abs(static_cast<double>(x))) +
+         std::abs(static_cast<double>(x)) * (last + 1e-5);
 }
 
 /// The first element in which two differ by more than the bound of n roundings (0: in any bit), or -1.
@@ -174,7 +183,8 @@ class both_kernels {
     }
     for (int k = 0; k < o.r.results.size(); ++k) {
       const long n = count(o.r.results[k]);
-      const bool wide = updates || reduces || a.op->statistic || (random() % 3 == 0 && a.op->body != op_body::unstack && a.op->body != op_body::stack);
+      const bool wide = updates || reduces || a.op->statistic ||
+                        (random() % 3 == 0 && a.op->body != op_body::unstack && a.op->body != op_body::stack);
       expected[k] = numbers<T>(n, wide, even);
       found[k] = numbers<T>(n, wide, even);
       if (updates)
@@ -206,27 +216,33 @@ class both_kernels {
       strides(d.result[k], o.r.results[k], found[k]);
       d.result[k].data = place(on, found[k].held);
     }
-    host.find(*a.op)(c);
+    host.find (*a.op)(c);
     const auto run = device.find(*a.op);
     const memory workspace(run.workspace != nullptr ? run.workspace(on.main(), d) : 0);
     cuda::step_state state{c.step, c.pass};
     d.step = d.pass = 0;  // not read
-    const cuda::surroundings around{static_cast<cuda::step_state*>(on.place(&state, sizeof(state))), place(on, workspace)};
+    const cuda::surroundings around{static_cast<cuda::step_state*>(on.place(&state, sizeof(state))),
+                                    place(on, workspace)};
     on.run([&] { run.run(on.main(), d, around); });
     INFO(text << (even ? "" : ", not at multiples of 16 bytes") << ", seed " << seed);
     for (int k = 0; k < o.r.results.size(); ++k) {
-      const long i = differs(expected[k], found[k], tested::device::roundings * largest / 8 + (!reduces || a.same_order ? 0 : reduced));
-      if (i >= 0) FAIL_CHECK("result " << k << " element " << i << " is " << found[k][i] << ", expected: " << expected[k][i]);
+      const long i = differs(expected[k], found[k],
+                             tested::device::roundings * largest / 8 + (!reduces || a.same_order ? 0 : reduced));
+      if (i >= 0)
+        FAIL_CHECK("result " << k << " element " << i << " is " << found[k][i] << ", expected: " << expected[k][i]);
     }
   }
 
-  /// Runs a chain along rows or element by element, and its operators one after another on the host. Each input's kind is in `kinds`.
+  /// Runs a chain along rows or element by element, and its operators one after another on the host. Each input's kind
+  /// is in `kinds`.
   template <class Chain, cuda::mapping How>
-  void check_chain(long rows, long length, std::string_view kinds, const std::vector<double>& scalars, unsigned seed, bool even = true) {
+  void check_chain(long rows, long length, std::string_view kinds, const std::vector<double>& scalars, unsigned seed,
+                   bool even = true) {
     constexpr cuda::chain_info info = cuda::info_of<Chain>;
     std::mt19937 random(seed);
     tested::device on(seed % 2);
-    std::vector<numbers<T>> input(static_cast<std::size_t>(info.inputs)), expected(static_cast<std::size_t>(info.steps.size())), found(expected.size());
+    std::vector<numbers<T>> input(static_cast<std::size_t>(info.inputs)),
+        expected(static_cast<std::size_t>(info.steps.size())), found(expected.size());
     cuda::chain_call bound;
     bound.dims = 1;
     bound.size[0] = rows;
@@ -243,7 +259,8 @@ class both_kernels {
       if (How == cuda::mapping::columns && here.op == &cfp::info<copy_t>) text = "... width -> width";
       const bool has_row = text.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
       o.r = parse(text, has_row && text.find(" q ") != std::string::npos ? 0 : has_row ? 1 : 2);
-      const int along = How == cuda::mapping::columns || !here.reduces ? o.r.results[0].factors.back() : detail::last_factor(o.r);
+      const int along =
+          How == cuda::mapping::columns || !here.reduces ? o.r.results[0].factors.back() : detail::last_factor(o.r);
       call c;
       c.op = &o;
       c.factors = o.r.factors.size();
@@ -257,7 +274,8 @@ class both_kernels {
         bound.scalar[s][i] = static_cast<float>(scalars[static_cast<std::size_t>(i)]);
       }
       for (int i = 0; i < o.r.coordinates.size(); ++i) bound.coordinate[s][i] = o.r.coordinates[i] == along ? -1 : 0;
-      const auto bind = [&](call_tensor& t, cuda::chain_tensor& chained, const pattern& p, numbers<T>& x, bool wide, bool is_new, bool with_data) {
+      const auto bind = [&](call_tensor& t, cuda::chain_tensor& chained, const pattern& p, numbers<T>& x, bool wide,
+                            bool is_new, bool with_data) {
         long step = 1;
         for (int i = p.factors.size() - 1; i >= 0; --i) {
           t.stride[p.factors[i]] = step;
@@ -278,13 +296,18 @@ class both_kernels {
         const auto at = static_cast<std::size_t>(x.index);
         cuda::chain_tensor unused;
         if (x.step) bind(c.operand[k], unused, o.r.operands[k], expected[at], false, false, false);
-        else if (bind(c.operand[k], bound.input[x.index], o.r.operands[k], input[at], !here.along[k] || random() % 4 == 0, input[at].count == 0, true)) fill(input[at], kinds[at], 4, random);
+        else if (bind(c.operand[k], bound.input[x.index], o.r.operands[k], input[at],
+                      !here.along[k] || random() % 4 == 0, input[at].count == 0, true))
+          fill(input[at], kinds[at], 4, random);
       }
       cuda::chain_tensor& out = bound.result[s];
-      bind(c.result[0], out, o.r.results[0], expected[static_cast<std::size_t>(s)], here.reduces || random() % 4 == 0, true, false);
-      found[static_cast<std::size_t>(s)] = numbers<T>(expected[static_cast<std::size_t>(s)].count, expected[static_cast<std::size_t>(s)].wide, even);
-      if (s + 1 == info.steps.size() || random() % 3 != 0) out.data = place(on, found[static_cast<std::size_t>(s)].held);
-      host.find(*here.op)(c);
+      bind(c.result[0], out, o.r.results[0], expected[static_cast<std::size_t>(s)], here.reduces || random() % 4 == 0,
+           true, false);
+      found[static_cast<std::size_t>(s)] =
+          numbers<T>(expected[static_cast<std::size_t>(s)].count, expected[static_cast<std::size_t>(s)].wide, even);
+      if (s + 1 == info.steps.size() || random() % 3 != 0)
+        out.data = place(on, found[static_cast<std::size_t>(s)].held);
+      host.find (*here.op)(c);
       any_reduced = any_reduced || here.reduces;
     }
     const auto& chain = chain_of<Chain, How>();
@@ -295,8 +318,12 @@ class both_kernels {
     for (int s = 0; s < info.steps.size(); ++s) {
       if (bound.result[s].data == nullptr) continue;
       const auto at = static_cast<std::size_t>(s);
-      const long i = differs(expected[at], found[at], tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0));
-      if (i >= 0) FAIL_CHECK("step " << s << " (" << info.steps[s].op->label << ") element " << i << " is " << found[at][i] << ", expected: " << expected[at][i]);
+      const long i =
+          differs(expected[at], found[at],
+                  tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0));
+      if (i >= 0)
+        FAIL_CHECK("step " << s << " (" << info.steps[s].op->label << ") element " << i << " is " << found[at][i]
+                           << ", expected: " << expected[at][i]);
     }
   }
 };

@@ -12,20 +12,29 @@ constexpr unsigned repeats = 8;
 #endif
 
 template <class Op>
-asked own(std::string_view kinds, int dots = 0, std::vector<double> scalars = {}, std::vector<sizes> fixed = {}) { return {&info<Op>, {}, dots, kinds, std::move(scalars), std::move(fixed)}; }
+asked own(std::string_view kinds, int dots = 0, std::vector<double> scalars = {}, std::vector<sizes> fixed = {}) {
+  return {&info<Op>, {}, dots, kinds, std::move(scalars), std::move(fixed)};
+}
 template <class Op>
-asked with(std::string_view rule, std::string_view kinds, int dots = 0, std::vector<double> scalars = {}, std::vector<sizes> fixed = {}) { return {&info<Op>, rule, dots, kinds, std::move(scalars), std::move(fixed)}; }
+asked with(std::string_view rule, std::string_view kinds, int dots = 0, std::vector<double> scalars = {},
+           std::vector<sizes> fixed = {}) {
+  return {&info<Op>, rule, dots, kinds, std::move(scalars), std::move(fixed)};
+}
 
 // Operators of a user's own.
 inline constexpr struct row_min_t : op<"... width -> ...; min width", row_min_t> {
   static constexpr bool statistic = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x;
+  }
 } row_min;
 inline constexpr struct weighted_square_t : op<"... width, width -> ...", weighted_square_t> {
   static constexpr int scalars = 1;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T weight, T shift) { return (x - shift) * (x - shift) * weight; }
+  CFP_HOST_DEVICE static T apply(T x, T weight, T shift) {
+    return (x - shift) * (x - shift) * weight;
+  }
 } weighted_square;
 using reordered = op<"b (h d) s -> h b s d">;
 using summed = op<"a b c -> b c">;
@@ -139,8 +148,14 @@ void check_sums() {
   all.push_back(own<first_choices_t>("c"));
   all.push_back(own<gate_mass_t>("n"));
   for (int operand = 0; operand <= 1; ++operand)
-    all.push_back(operand == 0 ? with<slope<combine_t, 0>>("groups s experts capacity, groups s experts, groups s experts, groups s -> groups s experts; index capacity", "nncp")
-                               : with<slope<combine_t, 2>>("groups s experts capacity, groups s experts, groups s experts, groups s -> groups s; index capacity", "nncp"));
+    all.push_back(
+        operand == 0
+            ? with<slope<combine_t, 0>>("groups s experts capacity, groups s experts, groups s experts, groups s -> "
+                                        "groups s experts; index capacity",
+                                        "nncp")
+            : with<slope<combine_t, 2>>(
+                  "groups s experts capacity, groups s experts, groups s experts, groups s -> groups s; index capacity",
+                  "nncp"));
   // Long ones: rows that no registers hold, many rows, many elements.
   all.push_back(own<norm_sum_t>("n", 1, {}, {{"..0", 3}, {"width", 9000}}));
   all.push_back(own<square_norm_t>("n", 1, {}, {{"..0", 40000}}));
@@ -160,7 +175,8 @@ void check_chains() {
   k.host.template add<row_min_t>();
   using cuda::mapping;
   const std::vector<double> norm = {0.5, 1.0}, mask = {0.7, 0.0};
-  const long lengths[] = {1, 7, 8, 24, 64, 100, 768, 1000, 1024}, long_ones[] = {4096, 8184, 20000};  // nvcc 13.0 loses lists that loops of templates name in place
+  const long lengths[] = {1, 7, 8, 24, 64, 100, 768, 1000, 1024},
+             long_ones[] = {4096, 8184, 20000};  // nvcc 13.0 loses lists that loops of templates name in place
   unsigned seed = 500;
   const auto rows_of = [&](long rows, long length, bool even) {
     ++seed;
@@ -172,7 +188,8 @@ void check_chains() {
     k.template check_chain<cuda::add_rms_norm_forward, mapping::rows>(rows, length, "nnn", per, seed, even);
     k.template check_chain<cuda::rms_norm_backward, mapping::rows>(rows, length, "nnpn", per, seed, even);
     k.template check_chain<cuda::softmax_forward, mapping::rows>(rows, length, "n", {}, seed, even);
-    k.template check_chain<cuda::masked_softmax_forward, mapping::rows>(rows, length, "n", {0.7, static_cast<double>(length)}, seed, even);
+    k.template check_chain<cuda::masked_softmax_forward, mapping::rows>(rows, length, "n",
+                                                                        {0.7, static_cast<double>(length)}, seed, even);
     k.template check_chain<cuda::softmax_backward, mapping::rows>(rows, length, "np", {}, seed, even);
     k.template check_chain<cuda::masked_softmax_backward, mapping::rows>(rows, length, "np", mask, seed, even);
     k.template check_chain<cuda::cross_entropy_statistics, mapping::rows>(rows, length, "n", {}, seed, even);

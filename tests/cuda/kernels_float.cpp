@@ -23,7 +23,9 @@ static_assert(info_of<add_rms_norm_forward>.passes(1) == 2 && !info_of<add_rms_n
 struct shifted_t : op<"... width, ... -> ... width", shifted_t> {
   static constexpr int scalars = 1;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T least, T by) { return least + (x + by) * (x + by); }
+  CFP_HOST_DEVICE static T apply(T x, T least, T by) {
+    return least + (x + by) * (x + by);
+  }
 };
 using shifted_by_least = chain<cuda::step<row_min_t, in<0>>, cuda::step<shifted_t, in<0>, from<0>>>;
 
@@ -31,8 +33,10 @@ using shifted_by_least = chain<cuda::step<row_min_t, in<0>>, cuda::step<shifted_
 
 TEST_CASE("kernels for GPUs: what a user adds, and what there is not") {
   both_kernels<float> k;
-  CHECK_THROWS_WITH(k.device.find(info<shifted_t>), "operator 'shifted' has no kernel for GPUs: add it with kernels.add<shifted_t>()");
-  CHECK_THROWS_WITH(k.device.find(info<linear_t>), "operator 'linear' has no kernel for GPUs: add it with kernels.add<linear_t>()");
+  CHECK_THROWS_WITH(k.device.find(info<shifted_t>),
+                    "operator 'shifted' has no kernel for GPUs: add it with kernels.add<shifted_t>()");
+  CHECK_THROWS_WITH(k.device.find(info<linear_t>),
+                    "operator 'linear' has no kernel for GPUs: add it with kernels.add<linear_t>()");
   k.host.add<row_min_t, shifted_t>();
   k.device.add<row_min_t, shifted_t>();
   const std::size_t before = k.device.chains().size();
@@ -44,7 +48,8 @@ TEST_CASE("kernels for GPUs: what a user adds, and what there is not") {
   k.check_chain<shifted_by_least, mapping::rows>(2, 40000, "n", {1.0}, 9);
   chain_call wrong;
   wrong.input[2].along = 1;
-  CHECK_THROWS_WITH((k.chain_of<layer_norm_backward, mapping::rows>().run(tested::device().main(), wrong, nullptr)), "input 2 of a chain is one number for all of a row, but is bound to one that changes along it");
+  CHECK_THROWS_WITH((k.chain_of<layer_norm_backward, mapping::rows>().run(tested::device().main(), wrong, nullptr)),
+                    "input 2 of a chain is one number for all of a row, but is bound to one that changes along it");
 }
 
 }  // namespace kernel_cases

@@ -1,10 +1,10 @@
-// The libraries themselves on a machine without a GPU: `no_gpu threads`, or `mpirun -n 2 no_gpu processes`. Every rank must say that there is
-// none; the exit code is then 3. Exit code 77: there is one.
-#include <cfp/runtime/cuda/nccl_communicator.hpp>
-#include <cfp/runtime/host/run_ranks.hpp>
+// The libraries themselves on a machine without a GPU: `no_gpu threads`, or `mpirun -n 2 no_gpu processes`. Every rank
+// must say that there is none; the exit code is then 3. Exit code 77: there is one.
+#include <cfp/communicator/nccl/nccl_communicator.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
 
 #if defined(CFP_TEST_MPI)
-#include <cfp/runtime/mpi/run_processes.hpp>
+#include <cfp/communicator/mpi/run_processes.hpp>
 #endif
 
 #include <cstdio>

@@ -1,12 +1,12 @@
-// The NCCL communicator over a stand-in for CUDA and NCCL (stand_in.cpp says what that shows and what it does not): its results are those of
-// threads, and no failure of one rank makes any rank hang.
+// The NCCL communicator over a stand-in for CUDA and NCCL (stand_in.cpp says what that shows and what it does not): its
+// results are those of threads, and no failure of one rank makes any rank hang.
 #include "stand_in.hpp"
 
 #include "../catch.hpp"
 #include "../random_collectives.hpp"
 
-#include <cfp/runtime/cuda/nccl_communicator.hpp>
-#include <cfp/runtime/host/run_ranks.hpp>
+#include <cfp/communicator/nccl/nccl_communicator.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
 
 #include <cuda_fp16.h>
 
@@ -29,25 +29,31 @@ constexpr auto limit = 300ms;
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Runs a job on ranks with GPUs. Returns what it throws, or "".
-std::string run(const std::vector<int>& mesh, const std::function<void(nccl_world&, nccl_context&)>& job, nccl_options options = {.deadline = limit},
-                std::chrono::nanoseconds control = 20s) {
+std::string run(const std::vector<int>& mesh, const std::function<void(nccl_world&, nccl_context&)>& job,
+                nccl_options options = {.deadline = limit}, std::chrono::nanoseconds control = 20s) {
   try {
-    run_ranks(mesh, [&](rank_context& rank) {
-      nccl_world world(rank, options);
-      nccl_context gpu(world, rank.rank);
-      job(world, gpu);
-    }, control);
+    run_ranks(
+        mesh,
+        [&](rank_context& rank) {
+          nccl_world world(rank, options);
+          nccl_context gpu(world, rank.rank);
+          job(world, gpu);
+        },
+        control);
   } catch (const rank_failure& e) {
     return e.what();
   }
   return "";
 }
 
-/// The law of every failure: it is known soon, each rank reports, nobody keeps a communicator or an event, and no call was wrong.
+/// The law of every failure: it is known soon, each rank reports, nobody keeps a communicator or an event, and no call
+/// was wrong.
 void check_all_reported(const std::string& said, int ranks, std::chrono::steady_clock::time_point begin) {
   CAPTURE(said);
   CHECK(std::chrono::steady_clock::now() - begin < limit + 5s);
-  for (int r = 0; r < ranks; ++r) CHECK((contains(said, "rank " + std::to_string(r) + " failed: ") || contains(said, "rank " + std::to_string(r) + " stopped in ")));
+  for (int r = 0; r < ranks; ++r)
+    CHECK((contains(said, "rank " + std::to_string(r) + " failed: ") ||
+           contains(said, "rank " + std::to_string(r) + " stopped in ")));
   CHECK(seen.made == seen.aborted + seen.destroyed);
   CHECK(seen.events == 0);
   CHECK(seen.misuses == 0);
@@ -58,7 +64,9 @@ void check_as_threads(const std::vector<int>& mesh, unsigned seed) {
   const auto ranks = static_cast<std::size_t>(rank_grid(mesh).size());
   std::vector<std::vector<std::byte>> expected(ranks), here(ranks);
   run_ranks(mesh, [&](rank_context& c) { exchange<T>(c, seed, expected[static_cast<std::size_t>(c.rank)]); });
-  const std::string said = run(mesh, [&](nccl_world&, nccl_context& c) { exchange<T>(c, seed, here[static_cast<std::size_t>(c.rank)]); }, {.deadline = 20s});
+  const std::string said =
+      run(mesh, [&](nccl_world&, nccl_context& c) { exchange<T>(c, seed, here[static_cast<std::size_t>(c.rank)]); },
+          {.deadline = 20s});
   CHECK(said == "");
   CHECK(here == expected);
 }
@@ -194,8 +202,9 @@ TEST_CASE("a start that NCCL refuses, or that never ends, is reported by all ran
     const std::string said = run({3}, [](nccl_world&, nccl_context&) {});
     CAPTURE(said);
     check_all_reported(said, 3, begin);
-    CHECK(contains(said, refused ? "rank 1 failed: the start of NCCL among 3 ranks failed: NCCL says unhandled system error"
-                                 : "failed: the start of NCCL among 3 ranks did not end within 300 ms"));
+    CHECK(contains(said, refused
+                             ? "rank 1 failed: the start of NCCL among 3 ranks failed: NCCL says unhandled system error"
+                             : "failed: the start of NCCL among 3 ranks did not end within 300 ms"));
     CHECK(seen.aborted == (refused ? 2 : 3));
   }
 }
@@ -205,10 +214,13 @@ TEST_CASE("a rank that never comes to the start is reported by those who did") {
   const auto begin = std::chrono::steady_clock::now();
   std::string said;
   try {
-    run_ranks(3, [](rank_context& rank) {
-      if (rank.rank != 1) nccl_world(rank, {.deadline = limit});
-      else std::this_thread::sleep_for(3 * limit);
-    }, limit);
+    run_ranks(
+        3,
+        [](rank_context& rank) {
+          if (rank.rank != 1) nccl_world(rank, {.deadline = limit});
+          else std::this_thread::sleep_for(3 * limit);
+        },
+        limit);
   } catch (const rank_failure& e) {
     said = e.what();
   }
@@ -246,8 +258,10 @@ TEST_CASE("a rank that does not come to a collective: those who wait say which, 
   CAPTURE(said);
   check_all_reported(said, 4, begin);
   CHECK(contains(said, " did not end within 300 ms"));
-  CHECK((contains(said, "rank 1 failed: all_reduce of 8 elements on axis 0 did") || contains(said, "rank 1 stopped in all_reduce of 8 elements on axis 0")));
-  CHECK((contains(said, "rank 2 failed: all_reduce of 7 elements on axis 1 did") || contains(said, "rank 2 stopped in all_reduce of 7 elements on axis 1")));
+  CHECK((contains(said, "rank 1 failed: all_reduce of 8 elements on axis 0 did") ||
+         contains(said, "rank 1 stopped in all_reduce of 8 elements on axis 0")));
+  CHECK((contains(said, "rank 2 failed: all_reduce of 7 elements on axis 1 did") ||
+         contains(said, "rank 2 stopped in all_reduce of 7 elements on axis 1")));
   CHECK(seen.made == 12);
   CHECK(seen.aborted == 12);
 }
@@ -269,16 +283,18 @@ TEST_CASE("a rank that leaves instead of coming is reported by those who wait, a
 TEST_CASE("an asynchronous error on one rank reaches all") {
   stand_in::reset();
   const auto begin = std::chrono::steady_clock::now();
-  const std::string said = run({3}, [](nccl_world&, nccl_context& c) {
-    float x[4] = {};
-    if (c.rank == 2) {  // does not come before NCCL has found out
-      std::this_thread::sleep_for(50ms);
-      fault.broken = 0;
-      std::this_thread::sleep_for(50ms);
-    }
-    c.axes[0].all_reduce(x, 4, reduction::max);
-    c.axes[0].wait();
-  }, {.deadline = 10s});
+  const std::string said = run({3},
+                               [](nccl_world&, nccl_context& c) {
+                                 float x[4] = {};
+                                 if (c.rank == 2) {  // does not come before NCCL has found out
+                                   std::this_thread::sleep_for(50ms);
+                                   fault.broken = 0;
+                                   std::this_thread::sleep_for(50ms);
+                                 }
+                                 c.axes[0].all_reduce(x, 4, reduction::max);
+                                 c.axes[0].wait();
+                               },
+                               {.deadline = 10s});
   CAPTURE(said);
   check_all_reported(said, 3, begin);
   CHECK(contains(said, "rank 0 failed: all_reduce of 4 elements on axis 0 failed after "));
@@ -290,14 +306,16 @@ TEST_CASE("an asynchronous error on one rank reaches all") {
 TEST_CASE("work that fails on a GPU reaches all") {
   stand_in::reset();
   const auto begin = std::chrono::steady_clock::now();
-  const std::string said = run({2}, [](nccl_world&, nccl_context& c) {
-    float x = 0;
-    if (c.rank == 1) fault.stream_broken = 1;
-    c.world.all_reduce(&x, 1, reduction::sum);
-    c.world.wait();
-    c.world.barrier();
-    c.world.barrier();
-  }, {.deadline = 10s});
+  const std::string said = run({2},
+                               [](nccl_world&, nccl_context& c) {
+                                 float x = 0;
+                                 if (c.rank == 1) fault.stream_broken = 1;
+                                 c.world.all_reduce(&x, 1, reduction::sum);
+                                 c.world.wait();
+                                 c.world.barrier();
+                                 c.world.barrier();
+                               },
+                               {.deadline = 10s});
   CAPTURE(said);
   check_all_reported(said, 2, begin);
   CHECK(contains(said, "rank 1 failed: all_reduce of 1 element failed after "));
@@ -323,18 +341,21 @@ TEST_CASE("NCCL that never issues a collective meets the deadline") {
 TEST_CASE("a rank that throws between collectives stops the others at once") {
   stand_in::reset();
   const auto begin = std::chrono::steady_clock::now();
-  const std::string said = run({2, 2}, [](nccl_world&, nccl_context& c) {
-    float x = 0;
-    for (int i = 0;; ++i) {
-      c.world.all_reduce(&x, 1, reduction::sum);
-      if (i == 20 && c.rank == 1) throw std::runtime_error("out of luck");
-      c.world.wait();
-    }
-  }, {.deadline = 20s});
+  const std::string said = run({2, 2},
+                               [](nccl_world&, nccl_context& c) {
+                                 float x = 0;
+                                 for (int i = 0;; ++i) {
+                                   c.world.all_reduce(&x, 1, reduction::sum);
+                                   if (i == 20 && c.rank == 1) throw std::runtime_error("out of luck");
+                                   c.world.wait();
+                                 }
+                               },
+                               {.deadline = 20s});
   CAPTURE(said);
   check_all_reported(said, 4, begin);
   CHECK(contains(said, "rank 1 failed: out of luck\n  then rank "));
-  for (const int r : {0, 2, 3}) CHECK(contains(said, "rank " + std::to_string(r) + " stopped in all_reduce of 1 element"));
+  for (const int r : {0, 2, 3})
+    CHECK(contains(said, "rank " + std::to_string(r) + " stopped in all_reduce of 1 element"));
   CHECK(seen.aborted == 12);
 }
 
@@ -343,28 +364,30 @@ TEST_CASE("a rank that fails without throwing, or asks for a root that is not th
     stand_in::reset();
     const auto begin = std::chrono::steady_clock::now();
     bool again = false;
-    const std::string said = run({2}, [&](nccl_world&, nccl_context& c) {
-      float x = 0;
-      if (c.rank == 1) {
-        try {
-          if (root) c.world.broadcast(&x, 1, 2);
-          c.fail("out of luck");
-          c.world.barrier();
-        } catch (const communicator_error&) {
-        }
-        try {
-          c.world.barrier();
-        } catch (const communicator_error& e) {
-          again = contains(e.what(), "rank 1 failed: ");
-        }
-        return;
-      }
-      c.world.barrier();
-    }, {.deadline = 20s});
+    const std::string said = run({2},
+                                 [&](nccl_world&, nccl_context& c) {
+                                   float x = 0;
+                                   if (c.rank == 1) {
+                                     try {
+                                       if (root) c.world.broadcast(&x, 1, 2);
+                                       c.fail("out of luck");
+                                       c.world.barrier();
+                                     } catch (const communicator_error&) {}
+                                     try {
+                                       c.world.barrier();
+                                     } catch (const communicator_error& e) {
+                                       again = contains(e.what(), "rank 1 failed: ");
+                                     }
+                                     return;
+                                   }
+                                   c.world.barrier();
+                                 },
+                                 {.deadline = 20s});
     CAPTURE(said);
     check_all_reported(said, 2, begin);
     CHECK(again);
-    CHECK(contains(said, root ? "rank 1 failed: the root of a broadcast is a rank of the group, less than 2, got: 2" : "rank 1 failed: out of luck"));
+    CHECK(contains(said, root ? "rank 1 failed: the root of a broadcast is a rank of the group, less than 2, got: 2"
+                              : "rank 1 failed: out of luck"));
   }
 }
 

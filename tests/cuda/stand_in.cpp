@@ -1,8 +1,9 @@
-// A stand-in for the functions of the CUDA runtime and of NCCL that the NCCL communicator calls, linked instead of both, for machines without
-// a GPU. Memory is the host's, ranks are threads. Streams and collectives are real in what they compute and in when they may: an operation
-// of a stream takes place when it comes to its turn and, for a collective, when it is the turn of all members; who asks for the state of any
-// stream drives them all. The communicators are as non-blocking as NCCL's: a start, a split and an end are only begun by the call. What it does
-// not show: that NCCL keeps what its documentation promises, anything of timing, and anything that GPUs do by themselves.
+// A stand-in for the functions of the CUDA runtime and of NCCL that the NCCL communicator calls, linked instead of
+// both, for machines without a GPU. Memory is the host's, ranks are threads. Streams and collectives are real in what
+// they compute and in when they may: an operation of a stream takes place when it comes to its turn and, for a
+// collective, when it is the turn of all members; who asks for the state of any stream drives them all. The
+// communicators are as non-blocking as NCCL's: a start, a split and an end are only begun by the call. What it does not
+// show: that NCCL keeps what its documentation promises, anything of timing, and anything that GPUs do by themselves.
 #include "stand_in.hpp"
 
 #include <cuda_bf16.h>
@@ -157,7 +158,9 @@ void reduce(const std::vector<operation*>& all, std::size_t from, std::size_t co
 void carry_out(const std::vector<operation*>& all) {
   const operation& first = *all.front();
   for (const operation* o : all)
-    if (o->what != first.what || o->count != first.count || o->type != first.type || o->by != first.by || o->root != first.root) ++seen.misuses;
+    if (o->what != first.what || o->count != first.count || o->type != first.type || o->by != first.by ||
+        o->root != first.root)
+      ++seen.misuses;
   const std::size_t bytes = first.count * bytes_of(first.type);
   std::vector<char> whole(first.count * 8);
   if (first.what == kind::all_reduce) reduce(all, 0, first.count, whole.data());
@@ -227,7 +230,8 @@ ncclResult_t issue(operation o, cudaStream_t on) {
   return ncclInProgress;
 }
 
-ncclResult_t issue(kind what, const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t by, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t issue(kind what, const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t by,
+                   int root, ncclComm_t comm, cudaStream_t stream) {
   operation o;
   o.what = what;
   o.comm = comm;
@@ -258,7 +262,9 @@ void drop(ncclComm_t comm) {
 extern "C" {
 
 const char* cudaGetErrorName(cudaError_t code) {
-  return code == cudaErrorNoDevice ? "cudaErrorNoDevice" : code == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaError";
+  return code == cudaErrorNoDevice         ? "cudaErrorNoDevice"
+         : code == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress"
+                                           : "cudaError";
 }
 const char* cudaGetErrorString(cudaError_t) { return "as the stand-in says"; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -369,7 +375,9 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  return result == ncclRemoteError ? "remote process exited or there was a network error" : result == ncclSystemError ? "unhandled system error" : "internal error";
+  return result == ncclRemoteError   ? "remote process exited or there was a network error"
+         : result == ncclSystemError ? "unhandled system error"
+                                     : "internal error";
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
@@ -398,7 +406,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
   const std::lock_guard lock(mutex);
   if (config->blocking != 0 || comm->among->started < comm->among->size) ++seen.misuses;
   meeting& all = *comm->among;
-  if (all.splits.size() <= comm->splits) all.splits.push_back({0, std::vector<std::pair<int, int>>(all.size), std::vector<ncclComm_t*>(all.size)});
+  if (all.splits.size() <= comm->splits)
+    all.splits.push_back({0, std::vector<std::pair<int, int>>(all.size), std::vector<ncclComm_t*>(all.size)});
   meeting::split& s = all.splits[comm->splits++];
   s.asked[static_cast<std::size_t>(comm->rank)] = {color, key};
   s.made[static_cast<std::size_t>(comm->rank)] = made;
@@ -450,16 +459,20 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t by, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t by,
+                           ncclComm_t comm, cudaStream_t stream) {
   return issue(kind::all_reduce, in, out, count, type, by, 0, comm, stream);
 }
-ncclResult_t ncclAllGather(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllGather(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
   return issue(kind::all_gather, in, out, count, type, ncclSum, 0, comm, stream);
 }
-ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t by, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t by,
+                               ncclComm_t comm, cudaStream_t stream) {
   return issue(kind::reduce_scatter, in, out, count, type, by, 0, comm, stream);
 }
-ncclResult_t ncclBroadcast(const void* in, void* out, std::size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void* in, void* out, std::size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream) {
   return issue(kind::broadcast, in, out, count, type, ncclSum, root, comm, stream);
 }
 
@@ -467,12 +480,14 @@ ncclResult_t ncclGroupStart() {
   ++grouped;
   return ncclSuccess;
 }
-ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
   if (grouped == 0) ++seen.misuses;  // would wait for the peer
   group[{comm, stream}].sends.push_back({peer, from, nullptr, count * bytes_of(type)});
   return ncclSuccess;
 }
-ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
   if (grouped == 0) ++seen.misuses;
   group[{comm, stream}].receives.push_back({peer, nullptr, to, count * bytes_of(type)});
   return ncclSuccess;

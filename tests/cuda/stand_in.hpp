@@ -10,14 +10,14 @@ inline constexpr int none = -1;
 /// Ranks are those of the world, GPUs have the numbers of their ranks.
 struct faults {
   int gpus = 64;
-  std::atomic<int> has_no_gpu{none};       ///< cudaGetDeviceCount fails on every rank (any number but `none`)
-  std::atomic<int> start_refused{none};    ///< ncclCommInitRankConfig fails on this rank
-  std::atomic<int> start_unending{none};   ///< this rank never connects
-  std::atomic<int> split_broken{none};     ///< ncclCommSplit fails on this rank, some time after it was called
-  std::atomic<int> issue_unending{none};   ///< NCCL never gets to give this rank's collectives to the GPU
-  std::atomic<int> broken{none};           ///< this rank's communicators report an asynchronous error
-  std::atomic<int> stream_broken{none};    ///< work on this rank's GPU fails
-  std::atomic<int> end_unending{none};     ///< this rank's communicators never finalise
+  std::atomic<int> has_no_gpu{none};      ///< cudaGetDeviceCount fails on every rank (any number but `none`)
+  std::atomic<int> start_refused{none};   ///< ncclCommInitRankConfig fails on this rank
+  std::atomic<int> start_unending{none};  ///< this rank never connects
+  std::atomic<int> split_broken{none};    ///< ncclCommSplit fails on this rank, some time after it was called
+  std::atomic<int> issue_unending{none};  ///< NCCL never gets to give this rank's collectives to the GPU
+  std::atomic<int> broken{none};          ///< this rank's communicators report an asynchronous error
+  std::atomic<int> stream_broken{none};   ///< work on this rank's GPU fails
+  std::atomic<int> end_unending{none};    ///< this rank's communicators never finalise
 };
 inline faults fault;
 
@@ -30,8 +30,8 @@ inline record seen;
 
 inline void reset() {
   fault.gpus = 64;
-  for (std::atomic<int>* f : {&fault.has_no_gpu, &fault.start_refused, &fault.start_unending, &fault.split_broken, &fault.issue_unending, &fault.broken,
-                              &fault.stream_broken, &fault.end_unending})
+  for (std::atomic<int>* f : {&fault.has_no_gpu, &fault.start_refused, &fault.start_unending, &fault.split_broken,
+                              &fault.issue_unending, &fault.broken, &fault.stream_broken, &fault.end_unending})
     *f = none;
   for (std::atomic<int>* n : {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.misuses}) *n = 0;
 }

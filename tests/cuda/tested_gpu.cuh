@@ -1,24 +1,19 @@
-// A GPU that cases of kernels run on: see tested_device.hpp. Its memory is copied to and fro around what runs; what nothing was placed in
-// holds a pattern that must still be there afterwards.
+// A GPU that cases of kernels run on: see tested_device.hpp. Its memory is copied to and fro around what runs; what
+// nothing was placed in holds a pattern that must still be there afterwards.
 #pragma once
 
-#include <cfp/runtime/cuda/device.cuh>
+#include <cfp/backend/cuda/device/device.cuh>
 
 #include <algorithm>
 #include <cstring>
-
-// Compiled once for all programs (examples/gpu_kernels.cu) and tests (kernels_*.cu).
-extern template class cfp::cuda::kernels<float, cfp::cuda::queue>;
-extern template class cfp::cuda::kernels<cfp::bf16, cfp::cuda::queue>;
-extern template class cfp::cuda::kernels<cfp::fp16, cfp::cuda::queue>;
 
 namespace tested {
 
 class device {
  public:
   using queue = cfp::cuda::queue;
-  /// A GPU multiplies and adds in one rounding, its exp and the like are off by two units in the last place, and its sigmoid, fast, by
-  /// 2^-21 (4 + |x|), which is 8 such roundings where |x| < 4; as many are for the rest.
+  /// A GPU multiplies and adds in one rounding, its exp and the like are off by two units in the last place, and its
+  /// sigmoid, fast, by 2^-21 (4 + |x|), which is 8 such roundings where |x| < 4; as many are for the rest.
   static constexpr long roundings = 16;
   /// Twice that of a CPU: tensor cores cut what a CPU rounds.
   static constexpr double matrix_error = 0x1p-19;
@@ -28,9 +23,11 @@ class device {
 
   /// As far past a multiple of 16 bytes as the host has it.
   void* place(void* at, long bytes) {
-    const long from = cfp::cuda::pieces_of(used_ + between, between) * between + static_cast<long>(reinterpret_cast<std::uintptr_t>(at) % 16);
+    const long from = cfp::cuda::pieces_of(used_ + between, between) * between +
+                      static_cast<long>(reinterpret_cast<std::uintptr_t>(at) % 16);
     used_ = from + bytes;
-    if (used_ + between > capacity) throw std::logic_error("a case needs more than " + std::to_string(capacity) + " bytes of the GPU");
+    if (used_ + between > capacity)
+      throw std::logic_error("a case needs more than " + std::to_string(capacity) + " bytes of the GPU");
     places_.push_back({static_cast<std::byte*>(at), from, bytes});
     return memory() + from;
   }
@@ -48,7 +45,8 @@ class device {
       std::copy_n(here.data() + p.from, p.bytes, p.host);
       std::fill_n(here.data() + p.from, p.bytes, pattern);
     }
-    if (std::any_of(here.begin(), here.end(), [](std::byte b) { return b != pattern; })) throw std::logic_error("a kernel has written beside its operands and results");
+    if (std::any_of(here.begin(), here.end(), [](std::byte b) { return b != pattern; }))
+      throw std::logic_error("a kernel has written beside its operands and results");
   }
 
  private:

@@ -1,16 +1,16 @@
-// Planning by what instructions take on one GPU, emulated: a device runs what operators a plan of any mesh has, once per kind; and the
-// stopwatch, on a device whose times and clocks are written down.
+// Planning by what instructions take on one GPU, emulated: a device runs what operators a plan of any mesh has, once
+// per kind; and the stopwatch, on a device whose times and clocks are written down.
 #include "../catch.hpp"
-
-#include "emulated_device.hpp"
 
 #include "../runtime/small.hpp"
 
+#include <cfp/backend/emulated/device.hpp>
 #include <cfp/plan/machine_search.hpp>
-#include <cfp/profile/instruction_timer.hpp>
+#include <cfp/profile/measure/instruction_timer.hpp>
 
 using namespace cfp;
 using namespace small_tests;
+using namespace families;
 
 namespace {
 
@@ -50,8 +50,8 @@ struct written_down {
 
 TEST_CASE("a stopwatch leaves out what ran while the clock had dropped") {
   written_down d{{1000, 500, 500, 1000, 800, 1000}};
-  cuda::stopwatch<written_down> watch(d);
-  const cuda::timing t = watch.cold([&] { d.work(); }, {1e9, 5, 15});
+  stopwatch<written_down> watch(d);
+  const timing t = watch.cold([&] { d.work(); }, {1e9, 5, 15});
   CHECK(t.ms == Approx(1));
   CHECK(t.repeats == 15);
   CHECK(t.slow == 15);
@@ -61,7 +61,7 @@ TEST_CASE("a stopwatch leaves out what ran while the clock had dropped") {
   // One that does not recover is told, and what there is is taken.
   d.MHz = {1000, 500};
   d.readings = 1;
-  const cuda::timing low = watch.cold([&] { d.work(); }, {0, 5, 15});
+  const timing low = watch.cold([&] { d.work(); }, {0, 5, 15});
   CHECK(low.ms == Approx(2));
   CHECK(low.most_MHz == 500);
   // Of several in one go, the time of one.
@@ -100,10 +100,9 @@ TEST_CASE("kinds tell apart what takes different times, and nothing else") {
 }
 
 TEST_CASE("one timer serves one graph after another") {
-  const cuda::kernels<bf16, emulated::queue> k;
-  const cuda::fusions<bf16, emulated::queue> f(k);
-  emulated::lone_device<bf16> gpu;
-  cuda::instruction_timer<bf16, emulated::lone_device<bf16>> timer(k, f, gpu, {0, 1, 1});
+  const emulated::parts<bf16> shared;
+  emulated::lone_gpu<bf16> gpu(shared);
+  instruction_timer<emulated::lone_gpu<bf16>> timer(gpu, {0, 1, 1});
   for (int size = 2; size <= 4; size *= 2) {
     gpt_config c = without_dropout(tiny_config());
     c.layers = 1;
@@ -111,7 +110,7 @@ TEST_CASE("one timer serves one graph after another") {
     c.heads = size;
     const graph g = differentiate(refine(gpt(c)));
     program p = single(g, sizeof(bf16));
-    cuda::target_of(f).complete(p, g);
+    shared.lowered_for().complete(p, g);
     for (const instruction& i : p.code)
       if (!i.nothing) CHECK(timer(i, p, g).ms > 0);
   }
@@ -121,19 +120,19 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   gpt_config c = without_dropout(tiny_config());
   c.layers = 2;
   const graph g = differentiate(refine(gpt(c)));
-  const cuda::kernels<bf16, emulated::queue> k;
-  const cuda::fusions<bf16, emulated::queue> f(k);
-  emulated::lone_device<bf16> gpu;
-  cuda::instruction_timer<bf16, emulated::lone_device<bf16>> timer(k, f, gpu, {0, 1, 1});
+  const emulated::parts<bf16> shared;
+  emulated::lone_gpu<bf16> gpu(shared);
+  instruction_timer<emulated::lone_gpu<bf16>> timer(gpu, {0, 1, 1});
   std::map<std::string, instruction_time> table;
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   const machine m = plain_machine(mesh);
-  known_instructions known(table, [&](const instruction& i, const program& p, const graph& of) { return timer(i, p, of).ms; });
+  known_instructions known(table,
+                           [&](const instruction& i, const program& p, const graph& of) { return timer(i, p, of).ms; });
   int told = 0;
   known.tell = [&](const std::string&) { ++told; };
   machine_options options;
-  options.lowered_for = cuda::target_of(f);
+  options.lowered_for = shared.lowered_for();
   options.known = &known;
   options.counted = {1};
   machine_search search(g, mesh, d, m, options);
@@ -144,7 +143,8 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   for (const auto& [label, t] : table) {
     INFO(label);
     CHECK(t.ms > 0);
-    for (int s = 0; s <= conversion_step::all_to_all; ++s) CHECK(!label.starts_with(step_names[static_cast<std::size_t>(s)]));
+    for (int s = 0; s <= conversion_step::all_to_all; ++s)
+      CHECK(!label.starts_with(step_names[static_cast<std::size_t>(s)]));
   }
   for (const std::vector<evaluated>* some : {&plans.candidates, &plans.usual, &plans.alpa})
     for (const evaluated& e : *some) {
@@ -181,7 +181,8 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   // What the table lacks and the device cannot run is priced as the machine is described; it is asked once.
   table.erase(table.begin());
   int refused = 0;
-  known_instructions too_large(table, [&](const instruction&, const program&, const graph&) { return ++refused, std::nullopt; });
+  known_instructions too_large(
+      table, [&](const instruction&, const program&, const graph&) { return ++refused, std::nullopt; });
   options.known = &too_large;
   machine_search lacking(g, mesh, d, m, options);
   CHECK(lacking.compare().found() != nullptr);

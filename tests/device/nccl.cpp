@@ -1,10 +1,11 @@
-// The NCCL communicator on GPUs, several processes sharing one if they must: `mpirun -n N nccl CASE`. Every collective is compared with that
-// of threads. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1 if a result is wrong, 77 if there is no GPU.
+// The NCCL communicator on GPUs, several processes sharing one if they must: `mpirun -n N nccl CASE`. Every collective
+// is compared with that of threads. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1 if a result
+// is wrong, 77 if there is no GPU.
 #include "../random_collectives.hpp"
 
-#include <cfp/runtime/cuda/nccl_communicator.hpp>
-#include <cfp/runtime/host/run_ranks.hpp>
-#include <cfp/runtime/mpi/run_processes.hpp>
+#include <cfp/communicator/mpi/run_processes.hpp>
+#include <cfp/communicator/nccl/nccl_communicator.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
 
 #include <cstdio>
 #include <map>
@@ -29,7 +30,8 @@ class device_buffer {
   T* data() { return memory_; }
   std::vector<T> read() const {
     std::vector<T> x(size_);
-    if (size_ > 0) detail::cuda_check(cudaMemcpy(x.data(), memory_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    if (size_ > 0)
+      detail::cuda_check(cudaMemcpy(x.data(), memory_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
     return x;
   }
 
@@ -94,7 +96,8 @@ int run(const std::string& what, int processes) {
     gpu.world.wait();
     if (what == "line" || what == "mesh")
       right = equal<float>(gpu, mesh, "float") & equal<double>(gpu, mesh, "double") & equal<bf16>(gpu, mesh, "bf16") &
-              equal<std::int32_t>(gpu, mesh, "int32") & equal<std::int64_t>(gpu, mesh, "int64") & equal<std::uint8_t>(gpu, mesh, "uint8");
+              equal<std::int32_t>(gpu, mesh, "int32") & equal<std::int64_t>(gpu, mesh, "int64") &
+              equal<std::uint8_t>(gpu, mesh, "uint8");
     if (what == "graph") right = graph_doubles(gpu);
     if (what == "throws" && rank.rank == 1) throw std::runtime_error("out of luck");
     if (what == "missing" && rank.rank == 1) std::this_thread::sleep_for(10s);

@@ -1,5 +1,5 @@
 // Without a GPU, tests that need one end at once: one sentence, exit code 77.
-#include <cfp/runtime/cuda/cuda_error.hpp>
+#include <cfp/communicator/nccl/cuda_error.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +10,8 @@ namespace {
   int count = 0;
   const cudaError_t e = cudaGetDeviceCount(&count);
   if (e == cudaSuccess && count > 0) return true;
-  std::fprintf(stderr, "no GPU here: %s; run this where nvidia-smi lists one\n", cfp::detail::cuda_says("cudaGetDeviceCount", e != cudaSuccess ? e : cudaErrorNoDevice).c_str());
+  std::fprintf(stderr, "no GPU here: %s; run this where nvidia-smi lists one\n",
+               cfp::detail::cuda_says("cudaGetDeviceCount", e != cudaSuccess ? e : cudaErrorNoDevice).c_str());
   std::_Exit(77);
 }();
 

@@ -2,7 +2,7 @@
 // expected-error {{two given partitions ask one operator to split two of its factors over one axis}}
 // expected-words {{axis 'model' is to split 'batch' as given for x, and 'hidden' as given for up.weight}}
 #include <cfp/op/catalogue.hpp>
-#include <cfp/runtime/layer.hpp>
+#include <cfp/program/layer.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;
 constexpr cfp::tensor up(cfp::model& net) {
   const cfp::dimension batch{"batch", 8}, width{"width", 16}, hidden{"hidden", 64};

@@ -2,7 +2,7 @@
 // expected-error {{a model gives an operator shapes or operands that do not fit its rule}}
 // expected-words {{linear: sizes of a factor differ ('in': 64 and 60)}}
 #include <cfp/op/catalogue.hpp>
-#include <cfp/runtime/layer.hpp>
+#include <cfp/program/layer.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;
 template <long Width>
 constexpr cfp::tensor mlp(cfp::model& net) {

@@ -2,7 +2,7 @@
 // expected-error {{a partition is given for a tensor that the layer does not have}}
 // expected-words {{the layer has no tensor 'up.wieght'; it has 'x', 'up.weight'}}
 #include <cfp/op/catalogue.hpp>
-#include <cfp/runtime/layer.hpp>
+#include <cfp/program/layer.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;
 constexpr cfp::tensor up(cfp::model& net) {
   const cfp::dimension batch{"batch", 8}, width{"width", 16}, hidden{"hidden", 64};

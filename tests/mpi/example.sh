@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# example.sh CASE MPIEXEC GPT MODEL: the example on processes, where something is wrong, or a state goes from one mesh to another.
+# example.sh CASE MPIEXEC CFP MODEL: the example on processes, where something is wrong, or a state goes from one mesh to another.
 set -euo pipefail
-case=$1 mpiexec=$2 gpt=$3 model=$4
+case=$1 mpiexec=$2 cfp=$3 model=$4
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 common=(--model "$model" --batch 4 --seq 16 --compare 0)
@@ -21,24 +21,24 @@ refused() {
 case $case in
   wrong_mesh)
     refused 2 "^--mesh data=3: the mesh has 3 ranks and the job 2 processes; start it with mpirun -n 3" \
-      "$mpiexec" -n 2 "$gpt" --backend mpi "${common[@]}" --mesh data=3 ;;
+      "$mpiexec" -n 2 "$cfp" run --backend mpi "${common[@]}" --mesh data=3 ;;
   other_options)
     refused 2 "the processes were started with different options" \
-      "$mpiexec" -n 1 "$gpt" --backend mpi "${common[@]}" --mesh data=2 : -n 1 "$gpt" --backend mpi "${common[@]}" --mesh data=2 --seed 2 ;;
+      "$mpiexec" -n 1 "$cfp" run --backend mpi "${common[@]}" --mesh data=2 : -n 1 "$cfp" run --backend mpi "${common[@]}" --mesh data=2 --seed 2 ;;
   other_file)
     mkdir "$folder/a" "$folder/b"
     cp "$model" "$folder/a/m.json"
     sed 's/64/128/' "$model" > "$folder/b/m.json"
     common[1]=m.json
     refused 2 "the processes read different files for the model (m.json)" \
-      "$mpiexec" -n 1 -wdir "$folder/a" "$gpt" --backend mpi "${common[@]}" : -n 1 -wdir "$folder/b" "$gpt" --backend mpi "${common[@]}" ;;
+      "$mpiexec" -n 1 -wdir "$folder/a" "$cfp" run --backend mpi "${common[@]}" : -n 1 -wdir "$folder/b" "$cfp" run --backend mpi "${common[@]}" ;;
   killed)
     refused 137 "signal 9" "$mpiexec" -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && { sleep 2; kill -9 $$; } & exec "$@"' sh \
-      "$gpt" --backend mpi "${common[@]}" --steps 100000 ;;
+      "$cfp" run --backend mpi "${common[@]}" --steps 100000 ;;
   state)  # trained on two processes, gone on with on two threads, as without a break
-    "$mpiexec" -n 2 "$gpt" --backend mpi "${common[@]}" --steps 4 --save-state "$folder/s" --save-plan "$folder/plan" > "$folder/first"
-    "$gpt" "${common[@]}" --steps 4 --load-state "$folder/s" --plan "$folder/plan" > "$folder/rest"
-    "$gpt" "${common[@]}" --plan "$folder/plan" --steps 8 > "$folder/whole"
+    "$mpiexec" -n 2 "$cfp" run --backend mpi "${common[@]}" --steps 4 --save-state "$folder/s" --save-plan "$folder/plan" > "$folder/first"
+    "$cfp" run "${common[@]}" --steps 4 --load-state "$folder/s" --plan "$folder/plan" > "$folder/rest"
+    "$cfp" run "${common[@]}" --plan "$folder/plan" --steps 8 > "$folder/whole"
     ends() { sed -n 's/^verified over .* -> \([0-9.]*\),.*/\1/p' "$1"; }
     [ -n "$(ends "$folder/rest")" ] && [ "$(ends "$folder/rest")" = "$(ends "$folder/whole")" ] || { cat "$folder"/{first,rest,whole}; exit 1; } ;;
 esac

@@ -1,6 +1,7 @@
-// Ranks as processes: `mpirun -n N ranks CASE`. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1 if a result is wrong.
-#include <cfp/runtime/host/run_ranks.hpp>
-#include <cfp/runtime/mpi/run_processes.hpp>
+// Ranks as processes: `mpirun -n N ranks CASE`. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1
+// if a result is wrong.
+#include <cfp/communicator/mpi/run_processes.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
 
 #include "../random_collectives.hpp"
 
@@ -52,7 +53,8 @@ int run(const std::string& what, int processes) {
       });
   }
   if (what == "apart") {
-    pool.run([&](process_context& c) { std::this_thread::sleep_for(std::chrono::milliseconds(c.rank == 1 ? 900 : 0)); });
+    pool.run(
+        [&](process_context& c) { std::this_thread::sleep_for(std::chrono::milliseconds(c.rank == 1 ? 900 : 0)); });
     std::printf("ended well\n");
     return 0;
   }
@@ -63,12 +65,12 @@ int run(const std::string& what, int processes) {
     if (what == "large") c.world.broadcast(x, std::size_t{1} << 31, 0);
     if (what == "stream") {  // of the rank that fails: it must not hold up its end
       std::thread stream;
-      if (c.rank == 0) stream = std::thread([&] {
-        try {
-          c.axes[0].barrier();
-        } catch (const communicator_error&) {
-        }
-      });
+      if (c.rank == 0)
+        stream = std::thread([&] {
+          try {
+            c.axes[0].barrier();
+          } catch (const communicator_error&) {}
+        });
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       if (c.rank == 0) {
         c.fail("out of luck");

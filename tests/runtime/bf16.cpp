@@ -4,6 +4,7 @@
 #include "small.hpp"
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 TEST_CASE("bfloat16 rounds to nearest, ties to even") {
@@ -32,27 +33,26 @@ namespace {
 
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
-  for (std::size_t s = 0; s < a.size(); ++s) driver::widen(most, std::abs(a[s] - b[s]) / std::abs(a[s]));
+  for (std::size_t s = 0; s < a.size(); ++s) difference::widen(most, std::abs(a[s] - b[s]) / std::abs(a[s]));
   return most;
 }
 
-void check_model(const std::string& label, const graph& g, const driver::inputs& what = {}) {
+void check_model(const std::string& label, const graph& g, const text_layout& what = {}) {
   INFO(label);
-  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5, what);
+  const byte_text text(some_text(), 4 / g.passes, 8, 5, what);
   const long steps = 8;
-  const auto exact = driver::train(single(g, sizeof(float)), g, host::kernels<float>(), text, steps, 3);
-  const host::kernels<bf16> k;
-  const auto alone = driver::train(single(g, sizeof(bf16)), g, k, text, steps, 3);
+  const trained exact = train_on(single(g, sizeof(float)), g, text, steps, 3);
+  const trained alone = train_on(single(g, sizeof(bf16)), g, text, steps, 3);
   CHECK(apart(exact.loss, alone.loss) <= 1e-2);
-  CHECK(exact.loss != alone.loss);  // it is another arithmetic
-  CHECK(exact.before == alone.before);  // weights are held in float
+  CHECK(exact.loss != alone.loss);    // it is another arithmetic
+  CHECK(exact.begun == alone.begun);  // weights are held in float
   std::mt19937 random(3);
   for (const mesh_shape& mesh : {mesh_of({2}), mesh_of({2, 2})}) {
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
     for (int n = 0; n < 5; ++n) {
       INFO("case " << n << " on " << mesh.devices() << " ranks");
       const plan p = random_plan(g, mesh, d, random, sizeof(bf16));
-      CHECK(apart(alone.loss, driver::train(p.code, g, k, text, steps, 3).loss) <= 1e-2);
+      CHECK(apart(alone.loss, train_on(p.code, g, text, steps, 3).loss) <= 1e-2);
     }
   }
 }
@@ -63,16 +63,14 @@ TEST_CASE("models train in bfloat16 as in float, and under every plan alike, wit
   training how;
   how.clip = 1;
   check_model("gpt", differentiate(refine(gpt(tiny_config())), how));
-  const std::string tests = std::string(CFP_SOURCE_DIR) + "/tests/tiny_";
-  llama_config l = read_llama(config_file(tests + "llama.json"));
+  llama_config l = read_llama(tiny("llama"));
   l.sequence = 8;
   check_model("llama", differentiate(refine(llama(l)), how));
   how.micro_batches = 2;
-  t5_config t = read_t5(config_file(tests + "t5.json"));
+  t5_config t = read_t5(tiny("t5"));
   t.sequence = 8;
   t.batch = 2;
-  check_model("t5", differentiate(refine(t5(t)), how),
-              {{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(t, true)}, {"decoder_distances", t5_buckets(t, false)}}});
+  check_model("t5", differentiate(refine(t5(t)), how), t5_layout(t));
 }
 
 TEST_CASE("numbers take two bytes, what lasts takes four") {
@@ -105,7 +103,8 @@ TEST_CASE("weights are gathered, and their gradients reduced, in two bytes") {
     for (const char* rest : {"data=batch/scattered", "data=batch/regathered"}) {
       std::vector<int> choices(d.nodes.size(), 0);
       for (std::size_t n = 0; n < d.nodes.size(); ++n)
-        if (const auto at = std::find(d.nodes[n].names.begin(), d.nodes[n].names.end(), rest); at != d.nodes[n].names.end())
+        if (const auto at = std::find(d.nodes[n].names.begin(), d.nodes[n].names.end(), rest);
+            at != d.nodes[n].names.end())
           choices[n] = static_cast<int>(at - d.nodes[n].names.begin());
       const auto gathered = [&](long real_bytes) {
         const plan p = realise("", g, mesh, d, choices, real_bytes);

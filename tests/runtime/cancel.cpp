@@ -2,8 +2,8 @@
 #include "../catch.hpp"
 #include "../random_costs.hpp"
 
-#include <cfp/solve/explanation.hpp>
-#include <cfp/solve/markov_chain.hpp>
+#include <cfp/solve/explain/explanation.hpp>
+#include <cfp/solve/other/markov_chain.hpp>
 
 #include <chrono>
 #include <thread>
@@ -106,7 +106,8 @@ std::vector<std::vector<double>> before(const cost_graph& g) {
     const shared_table &own = g.nodes[n - 1].time, &joint = g.edges[n - 1].time;
     std::vector<double> least(columns, infinite);
     for (std::size_t a = 0; a < rows; ++a)
-      for (std::size_t b = 0; b < columns; ++b) least[b] = std::min(least[b], out[n - 1][a] + own[a] + joint[a * columns + b]);
+      for (std::size_t b = 0; b < columns; ++b)
+        least[b] = std::min(least[b], out[n - 1][a] + own[a] + joint[a * columns + b]);
     out.push_back(least);
   }
   return out;
@@ -121,7 +122,8 @@ std::vector<std::vector<double>> after(const cost_graph& g) {
     const shared_table &own = g.nodes[n].time, &joint = g.edges[n - 1].time;
     out[n - 1].assign(rows, infinite);
     for (std::size_t a = 0; a < rows; ++a)
-      for (std::size_t b = 0; b < columns; ++b) out[n - 1][a] = std::min(out[n - 1][a], out[n][b] + own[b] + joint[a * columns + b]);
+      for (std::size_t b = 0; b < columns; ++b)
+        out[n - 1][a] = std::min(out[n - 1][a], out[n][b] + own[b] + joint[a * columns + b]);
   }
   return out;
 }
@@ -152,7 +154,8 @@ TEST_CASE("a stop requested beforehand leaves what takes no search") {
     CHECK(markov_chain_policy().solve(g, stopped_before()).choices == greedy.choices);
     check_answer(g, exhaustive(g, stopped_before()), optimum);
     if (exact.feasible)
-      for (const alternative& a : alternatives(g, solve(g), stopped_before())) CHECK((a.proven ? a.time == infinite : a.price == 0));
+      for (const alternative& a : alternatives(g, solve(g), stopped_before()))
+        CHECK((a.proven ? a.time == infinite : a.price == 0));
     found += exact.feasible;
   }
   CHECK(found > 500);
@@ -191,7 +194,8 @@ TEST_CASE("a stop at any moment leaves a consistent answer") {
     g.memory_limit = least + (most - least) / 3;
     const auto begin = std::chrono::steady_clock::now();
     const double optimum = solve(g).time;
-    const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+    const auto whole =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
     for (int r = 0; r < 30; ++r) {
       const std::chrono::microseconds wait(random() % static_cast<std::uint64_t>(whole + 1));
       stop_after(wait, [&](const solve_options& options) {
@@ -212,7 +216,8 @@ TEST_CASE("a long search returns soon after it is told to stop") {
   g.memory_limit = least + (free.memory - least) / 8;
   for (const int ms : {1, 100, 1000}) {
     solution s;
-    const double late = stop_after(std::chrono::milliseconds(ms), [&](const solve_options& options) { s = solve(g, options); });
+    const double late =
+        stop_after(std::chrono::milliseconds(ms), [&](const solve_options& options) { s = solve(g, options); });
     INFO("told after " << ms << " ms, took " << late << " s more, gap " << s.gap());
     check_answer(g, s, s.time);
     if (s.bound > -infinite) CHECK(s.bound >= free.time * (1 - 1e-9));
@@ -235,7 +240,8 @@ TEST_CASE("a long search returns soon after it is told to stop") {
   const solution best = solve(many);
   many.memory_limit = best.memory;
   std::vector<alternative> others;
-  stop_after(std::chrono::milliseconds(1), [&](const solve_options& options) { others = alternatives(many, best, options); });
+  stop_after(std::chrono::milliseconds(1),
+             [&](const solve_options& options) { others = alternatives(many, best, options); });
   for (const alternative& a : others) CHECK(a.price >= 0);
 }
 
@@ -243,7 +249,8 @@ TEST_CASE("a chain of 100000 nodes equals dynamic programming") {
   cost_graph g = chain(100000);
   const auto left = before(g), right = after(g);
   double optimum = infinite;
-  for (std::size_t c = 0; c < left[0].size(); ++c) optimum = std::min(optimum, left[0][c] + g.nodes[0].time[c] + right[0][c]);
+  for (std::size_t c = 0; c < left[0].size(); ++c)
+    optimum = std::min(optimum, left[0][c] + g.nodes[0].time[c] + right[0][c]);
   const solution s = solve(g);
   CHECK(s.optimal);
   CHECK(s.time == optimum);  // whole numbers
@@ -289,7 +296,8 @@ TEST_CASE("times that cannot be added up are refused by the node's name") {
   CHECK(refused(two(-1e299, 8e299)) == "");
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(refused(two(1, nan)) == "node 1 'second': the time of choice 1 must be a finite number or +infinity, got: nan");
-  CHECK(refused(two(-infinite, 1)) == "node 0 'first': the time of choice 1 must be a finite number or +infinity, got: -inf");
+  CHECK(refused(two(-infinite, 1)) ==
+        "node 0 'first': the time of choice 1 must be a finite number or +infinity, got: -inf");
   for (const cost_graph& g : {two(6e299, 6e299), two(6e299, -6e299), two(1, largest), two(1e300, -largest)}) {
     CHECK(refused(g).rfind("node 1 'second': the largest finite times up to here must sum to at most 1e300", 0) == 0);
     CHECK_THROWS_AS(solve(g), invalid_cost_graph);

@@ -2,8 +2,8 @@
 #include "../catch.hpp"
 #include "../random_costs.hpp"
 
-#include <cfp/solve/exhaustive.hpp>
-#include <cfp/solve/explanation.hpp>
+#include <cfp/solve/explain/explanation.hpp>
+#include <cfp/solve/other/exhaustive.hpp>
 
 using namespace cfp;
 
@@ -225,13 +225,15 @@ TEST_CASE("differences of two plans add up to all of it") {
 TEST_CASE("explanations are lines for people") {
   cost_graph g = three();
   solution s = solve(g);
-  CHECK(to_text(g, s, alternatives(g, s)) == "read: choice 0; next best is choice 1, 3 (100.0%) slower\n"
-                                             "node 1: choice 0; next best is choice 1, 4 (133.3%) slower\n"
-                                             "write: choice 0; next best is choice 1, 3 (100.0%) slower\n");
+  CHECK(to_text(g, s, alternatives(g, s)) ==
+        "read: choice 0; next best is choice 1, 3 (100.0%) slower\n"
+        "node 1: choice 0; next best is choice 1, 4 (133.3%) slower\n"
+        "write: choice 0; next best is choice 1, 3 (100.0%) slower\n");
   const auto names = [](int, int choice) { return std::string(choice ? "lean" : "fast"); };
-  CHECK(to_text(g, compare(g, {1, 0, 0}, s.choices), names) == "6 against 3: 3 (100.0%) slower\n"
-                                                               "+2.5  read: lean instead of fast (itself +2, with others +0.5), 60 bytes less\n"
-                                                               "+0.5  node 1: fast in both\n");
+  CHECK(to_text(g, compare(g, {1, 0, 0}, s.choices), names) ==
+        "6 against 3: 3 (100.0%) slower\n"
+        "+2.5  read: lean instead of fast (itself +2, with others +0.5), 60 bytes less\n"
+        "+0.5  node 1: fast in both\n");
   CHECK(to_text(g, compare(g, s.choices, s.choices)) == "3 against 3: as fast\n");
 
   g.memory_limit = 250;
@@ -241,26 +243,30 @@ TEST_CASE("explanations are lines for people") {
   g.nodes[0].time = std::vector<double>{1, infinite};
   g.edges[1].time = std::vector<double>{0, 1, infinite, 0};
   g.nodes[1].transient = {1 << 20, 0};
-  CHECK(to_text(g, compare(g, {1, 1, 0}, {0, 0, 0})) == "read: choice 1 is forbidden\n"
-                                                        "node 1: choice 1 is forbidden with choice 0 of write\n"
-                                                        "+inf  read: choice 1 instead of choice 0, 60 bytes less\n"
-                                                        "+inf  node 1: choice 1 instead of choice 0 (itself +2, with others +inf), 60 bytes less\n"
-                                                        "+inf  write: choice 0 in both\n"
-                                                        "largest transient: 1.00 MiB less\n");
+  CHECK(to_text(g, compare(g, {1, 1, 0}, {0, 0, 0})) ==
+        "read: choice 1 is forbidden\n"
+        "node 1: choice 1 is forbidden with choice 0 of write\n"
+        "+inf  read: choice 1 instead of choice 0, 60 bytes less\n"
+        "+inf  node 1: choice 1 instead of choice 0 (itself +2, with others +inf), 60 bytes less\n"
+        "+inf  write: choice 0 in both\n"
+        "largest transient: 1.00 MiB less\n");
   g.nodes[1].transient.clear();
   s = solve(g);
-  CHECK(to_text(g, s, alternatives(g, s)) == "read: choice 0; no other is possible within the memory limit\n"
-                                             "node 1: choice 0; next best is choice 1, 2 (33.3%) slower\n"
-                                             "write: choice 1; no other is possible within the memory limit\n");
+  CHECK(to_text(g, s, alternatives(g, s)) ==
+        "read: choice 0; no other is possible within the memory limit\n"
+        "node 1: choice 0; next best is choice 1, 2 (33.3%) slower\n"
+        "write: choice 1; no other is possible within the memory limit\n");
   solve_options little;
   little.max_steps = 0;
-  CHECK(to_text(g, s, alternatives(g, s, little)) == "read: choice 0; no other is possible within the memory limit\n"
-                                                     "node 1: choice 0; what others cost is not known\n"
-                                                     "write: choice 1; what others cost is not known\n");
-  CHECK(to_text(g, compare(g, {0, 0, 0}, s.choices)) == "breaks the memory limit by 50 bytes\n"
-                                                        "3 against 6: 3 (50.0%) faster\n"
-                                                        "-0.5  node 1: choice 0 in both\n"
-                                                        "-2.5  write: choice 0 instead of choice 1 (itself -2, with others -0.5), 60 bytes more\n");
+  CHECK(to_text(g, s, alternatives(g, s, little)) ==
+        "read: choice 0; no other is possible within the memory limit\n"
+        "node 1: choice 0; what others cost is not known\n"
+        "write: choice 1; what others cost is not known\n");
+  CHECK(to_text(g, compare(g, {0, 0, 0}, s.choices)) ==
+        "breaks the memory limit by 50 bytes\n"
+        "3 against 6: 3 (50.0%) faster\n"
+        "-0.5  node 1: choice 0 in both\n"
+        "-2.5  write: choice 0 instead of choice 1 (itself -2, with others -0.5), 60 bytes more\n");
   g.memory_limit = 100;
   CHECK(to_text(*relaxed(g, solve(g))) == "memory limit 100 bytes: no plan; 110 bytes: no plan\n");
 }
@@ -271,7 +277,8 @@ TEST_CASE("what cannot be explained is refused") {
   CHECK_THROWS_AS(alternatives(g, solution{}), std::invalid_argument);
   CHECK_THROWS_AS(compare(g, {0, 0}, s.choices), std::invalid_argument);
   CHECK_THROWS_AS(compare(g, s.choices, {0, 0, 2}), std::invalid_argument);
-  for (const double factor : {0.9, infinite, std::numeric_limits<double>::quiet_NaN()}) CHECK_THROWS_AS(relaxed(g, s, factor), std::invalid_argument);
+  for (const double factor : {0.9, infinite, std::numeric_limits<double>::quiet_NaN()})
+    CHECK_THROWS_AS(relaxed(g, s, factor), std::invalid_argument);
   CHECK_FALSE(relaxed(g, s));
   g.nodes[0].time = std::vector<double>{infinite, 3};
   CHECK_THROWS_AS(compare(g, {1, 0, 0}, s.choices), std::invalid_argument);

@@ -1,4 +1,5 @@
-// A small model as a constexpr function: planned at run time, traced again by the compiler that reads the plan's header.
+// A small model as a constexpr function: planned at run time, traced again by the compiler that reads the plan's
+// header.
 #pragma once
 
 #include <cfp/model/refine.hpp>
@@ -9,7 +10,8 @@
 template <long Hidden>
 constexpr cfp::tensor small_model(cfp::model& net) {
   using namespace cfp;
-  const dimension batch{"batch", 4}, sequence{"sequence", 8}, width{"width", 16}, hidden{"hidden", Hidden}, vocabulary{"vocabulary", 32};
+  const dimension batch{"batch", 4}, sequence{"sequence", 8}, width{"width", 16}, hidden{"hidden", Hidden},
+      vocabulary{"vocabulary", 32};
   const tensor tokens = net.input("tokens", {batch, sequence}, element::index, {0, 0, 32});
   const tensor table = net.weight("table.weight", {vocabulary, width}, {0, 0.5});
   const tensor x = lookup(table, tokens);

@@ -1,13 +1,15 @@
 // Gradients equal central differences, in double precision: every weight of a small GPT, elements at random.
 #include "../catch.hpp"
 
-#include "driver.hpp"
-#include "read_config.hpp"
+#include "open_engine.hpp"
+#include "small.hpp"
 
 using namespace cfp;
+using namespace cfp::families;
+using namespace small_tests;
 
 TEST_CASE("gradients of a GPT equal central differences") {
-  gpt_config c = read_gpt(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json"));
+  gpt_config c = read_gpt(tiny("gpt"));
   c.layers = 1;
   c.width = 16;
   c.heads = 2;
@@ -22,17 +24,13 @@ TEST_CASE("gradients of a GPT equal central differences") {
   graph g = differentiate(forward, still);
   for (value& v : g.values)
     if (v.role == value_role::weight) v.fill.deviation = 0.3;
-  mesh_shape one;
-  one.axes.push({"one", 1});
-  program p = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(double));
-  plan_memory(p);
-  const host::kernels<double> k;
-  const driver::byte_text text(std::string("the quick brown fox jumps over the lazy dog and sleeps"), c.batch, c.sequence, 1);
+  const program p = single(g, sizeof(double));
+  shared_batches text(
+      g, byte_text(std::string("the quick brown fox jumps over the lazy dog and sleeps"), c.batch, c.sequence, 1));
   rank_pool pool(1);
   pool.run([&](rank_context& rank) {
-    host::executor<double> run(p, g, k, rank, 9);
-    driver::give(run, g, text.at(1));
-    run.run(1);
+    open_engine<double> run(p, g, rank, 9);
+    one_step(*run, p, text, 1);
     std::mt19937 random(3);
     int tried = 0;
     for (int v = 0; v < g.value_count(); ++v) {
@@ -41,12 +39,12 @@ TEST_CASE("gradients of a GPT equal central differences") {
       double* weight = nullptr;
       const double* moment = nullptr;
       for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-        if (p.buffers[b].value == v) weight = static_cast<double*>(run.memory()[static_cast<int>(b)]);
-        if (g[p.buffers[b].value].label == label + ".exp_avg") moment = static_cast<const double*>(run.memory()[static_cast<int>(b)]);
+        if (p.buffers[b].value == v) weight = run.at(static_cast<int>(b));
+        if (g[p.buffers[b].value].label == label + ".exp_avg") moment = run.at(static_cast<int>(b));
       }
       REQUIRE(weight);
       REQUIRE(moment);
-      run.run(1);
+      run->step(1, 1);
       const long n = elements(g[v].shape);
       const std::vector<double> gradient(moment, moment + n);
       double scale = 0;
@@ -57,15 +55,16 @@ TEST_CASE("gradients of a GPT equal central differences") {
         if (t % 2)
           for (int look = 0; look < 200; ++look) {
             const long other = static_cast<long>(random() % static_cast<unsigned long>(n));
-            if (std::abs(gradient[static_cast<std::size_t>(other)]) > std::abs(gradient[static_cast<std::size_t>(i)])) i = other;
+            if (std::abs(gradient[static_cast<std::size_t>(other)]) > std::abs(gradient[static_cast<std::size_t>(i)]))
+              i = other;
           }
         const double expected = gradient[static_cast<std::size_t>(i)], kept = weight[i], h = 1e-5;
         weight[i] = kept + h;
-        run.run(1);
-        const double up = run.loss();
+        run->step(1, 1);
+        const double up = run->loss();
         weight[i] = kept - h;
-        run.run(1);
-        const double down = run.loss();
+        run->step(1, 1);
+        const double down = run->loss();
         weight[i] = kept;
         INFO(label << " element " << i << ": gradient " << expected << ", difference " << (up - down) / (2 * h));
         CHECK(std::abs((up - down) / (2 * h) - expected) <= 1e-6 * scale + 1e-9);
@@ -86,7 +85,9 @@ void check_far(const char* label, std::index_sequence<I...>) {
       INFO("at +-" << far << ", signs " << signs);
       const float x[] = {((signs >> I) % 2 ? -far : far)...};
       CHECK(std::isfinite(Op::template apply<float>(x[I]...)));
-      const auto slope = [&](std::size_t of) { return Op::template apply<dual<float>>(dual<float>(x[I], I == of ? 1.0f : 0.0f)...).slope; };
+      const auto slope = [&](std::size_t of) {
+        return Op::template apply<dual<float>>(dual<float>(x[I], I == of ? 1.0f : 0.0f)...).slope;
+      };
       const auto exact = [&](std::size_t of) {
         return Op::template apply<dual<double>>(dual<double>(static_cast<double>(x[I]), I == of ? 1.0 : 0.0)...).slope;
       };

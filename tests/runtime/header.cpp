@@ -1,8 +1,9 @@
-// A plan written as a header compiles; with one placement changed it does not, and says which tensor, operator and axis.
+// A plan written as a header compiles; with one placement changed it does not, and says which tensor, operator and
+// axis.
 #include "../catch.hpp"
 
+#include <cfp/export/plan_header.hpp>
 #include <cfp/model/differentiate.hpp>
-#include <cfp/plan/header.hpp>
 
 #include "gated_layer.hpp"
 
@@ -23,7 +24,8 @@ constexpr int plans = 2, changes = 5;
 #endif
 
 struct compiler {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("cfp_header_" + std::to_string(std::random_device{}()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("cfp_header_" + std::to_string(std::random_device{}()));
   compiler() { std::filesystem::create_directories(folder); }
   ~compiler() { std::filesystem::remove_all(folder); }
 
@@ -31,8 +33,10 @@ struct compiler {
   std::string operator()(const std::string& header, const std::string& program) const {
     std::ofstream(folder / "plan.hpp") << header;
     std::ofstream(folder / "main.cpp") << program << "int main() {}\n";
-    const std::string command = std::string(CFP_CXX) + " -std=c++20 -Wall -Wextra -fsyntax-only -I" CFP_SOURCE_DIR "/include -I" CFP_SOURCE_DIR
-                                "/tests/runtime " + (folder / "main.cpp").string() + " > " + (folder / "said").string() + " 2>&1";
+    const std::string command = std::string(CFP_CXX) +
+                                " -std=c++20 -Wall -Wextra -fsyntax-only -I" CFP_SOURCE_DIR "/include -I" CFP_SOURCE_DIR
+                                "/tests/runtime " +
+                                (folder / "main.cpp").string() + " > " + (folder / "said").string() + " 2>&1";
     const int status = std::system(command.c_str());
     std::stringstream said;
     said << std::ifstream(folder / "said").rdbuf();
@@ -53,7 +57,8 @@ written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_b
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
   const plan p = realise("random", g, mesh, d, choices, real_bytes);
-  return {plan_header("plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)), count_collectives(p.code, g)};
+  return {plan_header("plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)),
+          count_collectives(p.code, g)};
 }
 
 mesh_shape mesh_of(std::initializer_list<int> sizes) {
@@ -98,9 +103,11 @@ TEST_CASE("a plan's header compiles, and does not with one placement changed") {
         std::string said = compile(text, uses);
         INFO("changed " << line << "\nto " << changed << "\n" << said.substr(0, 2000));
         const auto names = [&](const char* check) { return said.find(check) != std::string::npos; };
-        CHECK((names("planned_partition_is_what_the_operator_makes") || names("planned_step_leads_from_one_partition_to_the_other")));
+        CHECK((names("planned_partition_is_what_the_operator_makes") ||
+               names("planned_step_leads_from_one_partition_to_the_other")));
         CHECK(said.find("tensor " + tensor + " is planned as") != std::string::npos);
-        CHECK((said.find("over \\'data\\'") != std::string::npos || said.find("over \\'model\\'") != std::string::npos));
+        CHECK(
+            (said.find("over \\'data\\'") != std::string::npos || said.find("over \\'model\\'") != std::string::npos));
         ++c;
       }
     }
@@ -146,6 +153,9 @@ TEST_CASE("a plan's header knows the model and the mesh it was made for") {
   CHECK(compile(text, asks("32", "2")) == "");
   const std::string other_model = compile(text, asks("64", "2")), other_mesh = compile(text, asks("32", "4"));
   CHECK(other_model.find("a plan was made for another model") != std::string::npos);
-  CHECK(other_model.find("tensor up.weight has other dimensions in the plan: width=16 hidden=32; in the model: width=16 hidden=64") != std::string::npos);
+  CHECK(
+      other_model.find(
+          "tensor up.weight has other dimensions in the plan: width=16 hidden=32; in the model: width=16 hidden=64") !=
+      std::string::npos);
   CHECK(other_mesh.find("a plan was made for a mesh with other axes") != std::string::npos);
 }

@@ -1,11 +1,13 @@
-// The plans people know come out of the search where the machine favours them: nothing is run, the machine is described.
+// The plans people know come out of the search where the machine favours them: nothing is run, the machine is
+// described.
 #include "../catch.hpp"
 
 #include "small.hpp"
 
-#include <cfp/profile/roofline.hpp>
+#include <cfp/profile/machine/roofline.hpp>
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
@@ -20,12 +22,15 @@ struct found {
   // "c_attn data=batch"
   std::string strategy(const std::string& part) const {
     for (std::size_t n = 0; n < d.nodes.size(); ++n)
-      if (d.nodes[n].kind == decision::strategy_of_part && d.nodes[n].label == part) return d.nodes[n].names[static_cast<std::size_t>(p.choices[n])];
+      if (d.nodes[n].kind == decision::strategy_of_part && d.nodes[n].label == part)
+        return d.nodes[n].names[static_cast<std::size_t>(p.choices[n])];
     return "no part " + part;
   }
 };
 
-machine links(const mesh_shape& mesh, double bandwidth) { return plain_machine(mesh, 1e14, 2e12, 5e-6, {{1e-5, bandwidth}}); }
+machine links(const mesh_shape& mesh, double bandwidth) {
+  return plain_machine(mesh, 1e14, 2e12, 5e-6, {{1e-5, bandwidth}});
+}
 
 found search(const graph& forward, const mesh_shape& mesh, double bandwidth, std::optional<long> limit = {}) {
   found f{differentiate(refine(forward)), mesh, {}, {}};
@@ -93,13 +98,16 @@ TEST_CASE("many experts: one all-to-all each way, forward and backward") {
   CHECK(f.sent().calls[static_cast<std::size_t>(collective_kind::all_to_all)] == 4);
 }
 
-TEST_CASE("less memory: weights, gradients and optimizer state are scattered, and gathered anew where that does not suffice") {
+TEST_CASE(
+    "less memory: weights, gradients and optimizer state are scattered, and gathered anew where that does not "
+    "suffice") {
   const gpt_config c = wide(4, 48, 64, 512);
   const double slow = 4e9;  // so that nothing is scattered unless it must be
   const found rich = search(gpt(c), along("data", 4), slow);
   const auto resting = [](const found& f, const char* text) {
     int n = 0;
-    for (std::size_t i = 0; i < f.d.nodes.size(); ++i) n += f.d.nodes[i].names[static_cast<std::size_t>(f.p.choices[i])].find(text) != std::string::npos;
+    for (std::size_t i = 0; i < f.d.nodes.size(); ++i)
+      n += f.d.nodes[i].names[static_cast<std::size_t>(f.p.choices[i])].find(text) != std::string::npos;
     return n;
   };
   CHECK(resting(rich, "/") == 0);

@@ -4,9 +4,10 @@
 #include "small.hpp"
 
 #include <cfp/plan/search.hpp>
-#include <cfp/profile/roofline.hpp>
+#include <cfp/profile/machine/roofline.hpp>
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
@@ -17,10 +18,14 @@ constexpr int random_models = 1;  // sanitizers are slow
 constexpr int random_models = 10;
 #endif
 
-// A machine whose times are known beforehand and are told only when asked for: a description, disturbed, and never below its bound.
+// A machine whose times are known beforehand and are told only when asked for: a description, disturbed, and never
+// below its bound.
 class frozen : public cost_builder {
  public:
-  frozen(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, bool lazy) : cost_builder(g, mesh, d, sizeof(float)), machine_(m), times_(m, mesh) { asking_ = !lazy; }
+  frozen(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, bool lazy)
+      : cost_builder(g, mesh, d, sizeof(float)), machine_(m), times_(m, mesh) {
+    asking_ = !lazy;
+  }
 
   std::set<std::string> told, wanted;
 
@@ -41,9 +46,12 @@ class frozen : public cost_builder {
   }
   double step_time(int v, const partition& from, const conversion_step& s) override {
     const partition to = after(from, s);
-    const auto bytes = static_cast<double>((elements(local_shape(from, g_[v].shape, mesh_)) + elements(local_shape(to, g_[v].shape, mesh_))) * g_[v].width(real_bytes_));
+    const auto bytes = static_cast<double>(
+        (elements(local_shape(from, g_[v].shape, mesh_)) + elements(local_shape(to, g_[v].shape, mesh_))) *
+        g_[v].width(real_bytes_));
     std::string key = std::to_string(s.kind) + " " + std::to_string(s.axis) + " " + std::to_string(bytes);
-    return answer(key, 1e3 * (machine_.device.launch + bytes / (s.communicates() ? machine_.levels.back().bandwidth : machine_.device.bandwidth)));
+    return answer(key, 1e3 * (machine_.device.launch + bytes / (s.communicates() ? machine_.levels.back().bandwidth
+                                                                                 : machine_.device.bandwidth)));
   }
   const machine machine_;
   described_times times_;
@@ -56,8 +64,7 @@ TEST_CASE("lazy equals full, and asks for less") {
   training how;
   how.clip = 1;
   models.push_back(differentiate(refine(gpt(tiny_config())), how));
-  const std::string tests = std::string(CFP_SOURCE_DIR) + "/tests/tiny_";
-  models.push_back(differentiate(refine(llama(read_llama(config_file(tests + "llama.json"))))));
+  models.push_back(differentiate(refine(llama(read_llama(tiny("llama"))))));
   std::mt19937 random(3);
   for (int n = 0; n < random_models; ++n) models.push_back(differentiate(refine(random_graph(random))));
   std::size_t told = 0, wanted = 0;
@@ -66,7 +73,8 @@ TEST_CASE("lazy equals full, and asks for less") {
     const graph& g = models[n];
     const mesh_shape mesh = n > 1 && n % 3 == 2 ? mesh_of({2, 2}) : mesh_of({4});
     const decision_graph d = decisions(g, parallel_blocks(g), mesh);
-    const machine m = plain_machine(mesh, 1e12, n % 2 ? 1e11 : 1e12, 1e-7, {{1e-5, n % 4 < 2 ? 1e10 : 1e11}, {1e-5, 1e11}});
+    const machine m =
+        plain_machine(mesh, 1e12, n % 2 ? 1e11 : 1e12, 1e-7, {{1e-5, n % 4 < 2 ? 1e10 : 1e11}, {1e-5, 1e11}});
     frozen all(g, mesh, d, m, false);
     cost_graph full = all.costs();
     for (const bool tight : {false, true}) {
@@ -108,10 +116,9 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
   const block_structure blocks = parallel_blocks(g);
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, blocks, mesh);
-  const host::kernels<float> k;
-  rank_pool pool(driver::sizes(mesh));
+  const auto ranks = threads(mesh);
   profile_table everything, some;
-  profiler full(g, mesh, d, k, pool, everything), lazy(g, mesh, d, k, pool, some);
+  profiler full(g, d, *ranks, everything), lazy(g, d, *ranks, some);
   const cost_graph costs = full.build();
   lazy.replay = &everything;
   lazy.be_lazy();
@@ -123,7 +130,8 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
   CHECK(known.measured < known.of);
   CHECK(lazy.measured == known.measured);
   CHECK(evaluate(costs, s.choices).time == Approx(s.time).epsilon(1e-9));
-  // Bounds come from what was measured and may fail. No plan is faster than the answer by more than bounds were too high for it.
+  // Bounds come from what was measured and may fail. No plan is faster than the answer by more than bounds were too
+  // high for it.
   const solution best = solve(costs);
   const double bounded = evaluate(lazy.costs(), best.choices).time;
   CHECK(s.time <= bounded * (1 + 1e-9));

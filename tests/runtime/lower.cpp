@@ -2,10 +2,12 @@
 // rank; conversions between any partitions deliver what the partitions mean; planned memory never overlaps.
 #include "../catch.hpp"
 
-#include "gpt_model.hpp"
+#include "counted.hpp"
+#include "open_engine.hpp"
 
-#include <cfp/runtime/host/executor.hpp>
-#include <cfp/runtime/lower.hpp>
+#include <cfp/backend/threads.hpp>
+#include <cfp/families/gpt.hpp>
+#include <cfp/program/lower.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +44,7 @@ std::string words(const std::vector<int>& sizes) {
 }
 
 graph tiny_gpt() {
-  gpt_config c;
+  families::gpt_config c;
   c.layers = 2;
   c.heads = 4;
   c.width = 16;
@@ -50,7 +52,7 @@ graph tiny_gpt() {
   c.positions = 8;
   c.batch = 4;
   c.sequence = 8;
-  graph g = differentiate(refine(gpt(c)));
+  graph g = differentiate(refine(families::gpt(c)));
   for (value& v : g.values)  // deviations of a real model: all gradients far from rounding
     if (v.role == value_role::weight) v.fill.deviation = v.fill.deviation == 0 ? 0.1 : 0.3;
   return g;
@@ -63,8 +65,8 @@ std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
   for (int axis = 0; axis < mesh.rank(); ++axis) {
     std::vector<assignment> more;
     for (assignment a : all)
-      for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none;
-           f < o.r.factors.size(); ++f) {
+      for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none; f < o.r.factors.size();
+           ++f) {
         a.factor[axis] = static_cast<signed char>(f);
         more.push_back(a);
       }
@@ -76,8 +78,8 @@ std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
 }
 
 // A partition of a tensor of this shape: axes split any dimension in any order, or owe a sum.
-partition some_partition(random_engine& random, const extents& shape, const mesh_shape& mesh,
-                         reduction combine, bool may_owe) {
+partition some_partition(random_engine& random, const extents& shape, const mesh_shape& mesh, reduction combine,
+                         bool may_owe) {
   for (;;) {
     partition p = partition::replicated(shape.size());
     std::vector<int> axes;
@@ -86,10 +88,8 @@ partition some_partition(random_engine& random, const extents& shape, const mesh
     for (int a : axes) {
       if (mesh.size(a) == 1) continue;
       const int choice = below(random, shape.size() + 1 + may_owe);
-      if (choice < shape.size())
-        p.split(choice, a);
-      else if (choice > shape.size())
-        p.partial[a] = {true, combine};
+      if (choice < shape.size()) p.split(choice, a);
+      else if (choice > shape.size()) p.partial[a] = {true, combine};
     }
     if (divides(p, shape, mesh)) return p;
   }
@@ -105,8 +105,7 @@ sharding some_sharding(random_engine& random, const graph& g, const mesh_shape& 
   for (int v = 0; v < g.value_count(); ++v) {  // some tensors are also materialised
     if (g[v].type == element::index || below(random, 4) != 0) continue;
     for (int k = 1 + below(random, 2); k > 0; --k)
-      s.materialised[static_cast<std::size_t>(v)].push(
-          some_partition(random, g[v].shape, mesh, reduction::sum, false));
+      s.materialised[static_cast<std::size_t>(v)].push(some_partition(random, g[v].shape, mesh, reduction::sum, false));
   }
   return s;
 }
@@ -117,29 +116,26 @@ struct outcome {
   std::vector<collective_count> sent;          // by rank, counted by the communicators
 };
 
-outcome train(rank_pool& pool, const program& p, const graph& g, const host::kernels<double>& k) {
+outcome train(backend& on, const program& p, const graph& g) {
   outcome out;
-  out.loss.resize(static_cast<std::size_t>(pool.size()));
-  out.sent.resize(static_cast<std::size_t>(pool.size()));
+  out.loss.resize(static_cast<std::size_t>(on.mesh().devices()));
+  out.sent.resize(out.loss.size());
   std::vector<int> ids;
   for (int v = 0; v < g.value_count(); ++v)
     if (g[v].role == value_role::weight && g[v].producer < 0) {
       ids.push_back(v);
       out.weights.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
     }
-  pool.run([&](rank_context& rank) {
-    const auto me = static_cast<std::size_t>(rank.rank);
-    host::executor<double> run(p, g, k, rank, 5);
+  on.run([&](rank& r) {
+    const auto me = static_cast<std::size_t>(r.number());
+    r.reset_counted();
+    const auto run = r.load(p, g, 5);
     for (int s = 1; s <= steps; ++s) {
-      run.run(s);
-      out.loss[me].push_back(run.loss());
+      run->step(s, 1);
+      out.loss[me].push_back(run->loss());
     }
-    for (const thread_communicator& axis : rank.axes)
-      for (std::size_t c = 0; c < 5; ++c) {
-        out.sent[me].calls[c] += static_cast<long>(axis.counted().calls[c]);
-        out.sent[me].bytes[c] += static_cast<long>(axis.counted().bytes[c]);
-      }
-    for (std::size_t w = 0; w < ids.size(); ++w) run.memory().collect(ids[w], out.weights[w].data());
+    out.sent[me] = counted(r);
+    for (std::size_t w = 0; w < ids.size(); ++w) run->collect(ids[w], std::span(out.weights[w]));
   });
   return out;
 }
@@ -196,8 +192,7 @@ memory_report inspect(const program& p) {
     if (p[x.root].root != x.root) ++out.chained;
     if (x.root != static_cast<int>(b) || x.persistent || life[b].from < 0) continue;
     roots.push_back(static_cast<int>(b));
-    if (x.offset < 0 || x.offset % memory_alignment != 0 || x.offset + x.bytes > p.arena_bytes)
-      ++out.misplaced;
+    if (x.offset < 0 || x.offset % memory_alignment != 0 || x.offset + x.bytes > p.arena_bytes) ++out.misplaced;
   }
   for (std::size_t i = 0; i < roots.size(); ++i)
     for (std::size_t k = 0; k < i; ++k) {
@@ -210,8 +205,7 @@ memory_report inspect(const program& p) {
   for (int t = 0; t <= static_cast<int>(p.code.size()); ++t) {
     long live = 0;
     for (int b : roots)
-      if (life[static_cast<std::size_t>(b)].from <= t && t <= life[static_cast<std::size_t>(b)].to)
-        live += p[b].bytes;
+      if (life[static_cast<std::size_t>(b)].from <= t && t <= life[static_cast<std::size_t>(b)].to) live += p[b].bytes;
     out.live = std::max(out.live, live);
   }
   return out;
@@ -219,14 +213,12 @@ memory_report inspect(const program& p) {
 
 void check_trainings(const std::vector<int>& sizes, unsigned seed) {
   const graph g = tiny_gpt();
-  const host::kernels<double> k;
   const program single = lowered(g, mesh_of({1}), sharding::replicated(g));
-  rank_pool one(1), pool(sizes);
-  pool.set_deadline(std::chrono::minutes(1));
-  const outcome alone = train(one, single, g, k);
+  const mesh_shape mesh = mesh_of(sizes);
+  const auto one = threads(mesh_of({1}), number::float64), all = threads(mesh, number::float64);
+  const outcome alone = train(*one, single, g);
   REQUIRE(alone.loss[0].size() == steps);
   REQUIRE(alone.loss[0][0] != alone.loss[0][2]);
-  const mesh_shape mesh = mesh_of(sizes);
   for (int n = 0; n < cases; ++n) {
     random_engine random(seed + static_cast<unsigned>(n));
     INFO("mesh " << words(sizes) << ", seed " << seed + static_cast<unsigned>(n));
@@ -236,7 +228,7 @@ void check_trainings(const std::vector<int>& sizes, unsigned seed) {
     CHECK(memory.misplaced == 0);
     CHECK(memory.chained == 0);
     CHECK(p.arena_bytes >= memory.live);
-    const outcome together = train(pool, p, g, k);
+    const outcome together = train(*all, p, g);
     collective_count said = count_collectives(p, g);
     for (std::size_t c = 0; c < 5; ++c) said.calls[c] *= steps, said.bytes[c] *= steps;
     for (std::size_t rank = 0; rank < together.loss.size(); ++rank) {
@@ -322,20 +314,19 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
   for (const auto& x : part)
     for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = combine(whole[i], x[i]);
 
-  const host::kernels<double> k;
   std::vector<std::vector<double>> held(static_cast<std::size_t>(pool.size()));
   std::vector<collective_count> sent(held.size());
   pool.run([&](rank_context& rank) {
     const auto me = static_cast<std::size_t>(rank.rank);
-    host::executor<double> run(p, g, k, rank, 1);
-    auto* in = static_cast<double*>(run.memory()[given]);
+    open_engine<double> run(p, g, rank, 1);
+    double* const in = run.at(given);
     const auto& mine = part[static_cast<std::size_t>(owing_position(c.from, c.mesh, rank.rank))];
-    host::each_element(c.shape, c.from, c.mesh, rank.rank,
-                       [&](long i, long global) { in[i] = mine[static_cast<std::size_t>(global)]; });
-    run.run(1);
-    const auto* out = static_cast<const double*>(run.memory()[got]);
+    each_element(c.shape, c.from, c.mesh, rank.rank,
+                 [&](long i, long global) { in[i] = mine[static_cast<std::size_t>(global)]; });
+    run->step(1, 1);
+    const double* const out = run.at(got);
     held[me].assign(out, out + elements(local_shape(c.to, c.shape, c.mesh)));
-    host::each_element(c.shape, c.from, c.mesh, rank.rank, [&](long i, long global) {
+    each_element(c.shape, c.from, c.mesh, rank.rank, [&](long i, long global) {
       if (in[i] != mine[static_cast<std::size_t>(global)]) held[me].clear();  // the source must stay as it is
     });
     for (const thread_communicator& axis : rank.axes)
@@ -353,19 +344,16 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
   for (int device = 0; device < c.mesh.devices(); ++device) {
     const auto me = static_cast<std::size_t>(device);
     std::string wrong;
-    host::each_element(c.shape, c.to, c.mesh, device, [&](long i, long global) {
+    each_element(c.shape, c.to, c.mesh, device, [&](long i, long global) {
       double sum = identity;
       for (int other = 0; other < c.mesh.devices(); ++other) {
         bool partner = true;
         for (int a = 0; a < c.mesh.rank(); ++a)
-          partner = partner &&
-                    (c.to.partial[a].owed || c.mesh.coordinate(other, a) == c.mesh.coordinate(device, a));
+          partner = partner && (c.to.partial[a].owed || c.mesh.coordinate(other, a) == c.mesh.coordinate(device, a));
         if (!partner) continue;
         const auto& theirs = held[static_cast<std::size_t>(other)];
-        if (theirs.size() != held[me].size() || theirs.empty())
-          wrong = "a source was overwritten";
-        else
-          sum = combine(sum, theirs[static_cast<std::size_t>(i)]);
+        if (theirs.size() != held[me].size() || theirs.empty()) wrong = "a source was overwritten";
+        else sum = combine(sum, theirs[static_cast<std::size_t>(i)]);
       }
       if (sum != whole[static_cast<std::size_t>(global)])
         wrong = "rank " + std::to_string(device) + " holds something else";
@@ -416,8 +404,7 @@ TEST_CASE("conversions deliver what the partitions mean") {
                    << (largest ? " by max" : ""));
       long over = 0;
       CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).possible);
-      CHECK((largest ? converted(pool, c, max, lowest, random, over)
-                     : converted(pool, c, sum, 0, random, over)) == "");
+      CHECK((largest ? converted(pool, c, max, lowest, random, over) : converted(pool, c, sum, 0, random, over)) == "");
       CHECK(over == 0);
       CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).bytes <= naive_bytes(c));
       // Converted, nothing is left to do.

@@ -1,15 +1,17 @@
-// Described machines: what is refused, laws of times, the geometry of groups, closed forms of memory, the simulation of two streams.
+// Described machines: what is refused, laws of times, the geometry of groups, closed forms of memory, the simulation of
+// two streams.
 #include "../catch.hpp"
 
 #include "small.hpp"
 
 #include <cfp/plan/mesh_search.hpp>
-#include <cfp/profile/machine_file.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
 
 #include <filesystem>
 #include <random>
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
@@ -69,22 +71,39 @@ TEST_CASE("a machine with a mistake is refused by name") {
   CHECK_THROWS_WITH(load_machine("no.json"), "no.json: cannot be read");
   CHECK(refused("{}") == "my.json: the file must have 'name'");
   CHECK(refused_with("\"bandwidth\": 1709000000000.0,", "") == "my.json: device must have 'bandwidth'");
-  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": -1") == "my.json: 8x A100 80GB NVLink: device.bandwidth must be a positive number, got: -1");
-  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": \"NaN\"") == "my.json: device.bandwidth must be a number, got \"NaN\"");
-  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": NaN").find("this is not JSON") != std::string::npos);
-  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1e999").find("the number 1e999 is too large") != std::string::npos);
-  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1, \"bandwidth\": 2") == "my.json: the key 'bandwidth' stands twice in one object");
-  CHECK(refused_with("\"memory\": 83751862272", "\"memory\": 0.5") == "my.json: device.memory must be a whole number, got 0.5");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": -1") ==
+        "my.json: 8x A100 80GB NVLink: device.bandwidth must be a positive number, got: -1");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": \"NaN\"") ==
+        "my.json: device.bandwidth must be a number, got \"NaN\"");
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": NaN").find("this is not JSON") !=
+        std::string::npos);
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1e999").find("the number 1e999 is too large") !=
+        std::string::npos);
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": 1, \"bandwidth\": 2") ==
+        "my.json: the key 'bandwidth' stands twice in one object");
+  CHECK(refused_with("\"memory\": 83751862272", "\"memory\": 0.5") ==
+        "my.json: device.memory must be a whole number, got 0.5");
   CHECK(refused_with("\"launch\"", "\"lunch\"") == "my.json: device has the key 'lunch', which machines do not know");
-  CHECK(refused_with("\"contention\": 1.1", "\"contention\": 1.1, \"hand_over\": -1").find("device.hand_over must be a number that is not negative, got: -1") != std::string::npos);
-  CHECK(refused_with("\"contention\": 1.1", "\"contention\": 0.5").find("device.contention must be from 1 (none) to 2") != std::string::npos);
-  CHECK(refused_with("\"kind\": \"nvlink\"", "\"kind\": \"rope\"") == "my.json: levels[0].kind must be one of plain, nvlink, pcie, network, got 'rope'");
+  CHECK(refused_with("\"contention\": 1.1", "\"contention\": 1.1, \"hand_over\": -1")
+            .find("device.hand_over must be a number that is not negative, got: -1") != std::string::npos);
+  CHECK(
+      refused_with("\"contention\": 1.1", "\"contention\": 0.5").find("device.contention must be from 1 (none) to 2") !=
+      std::string::npos);
+  CHECK(refused_with("\"kind\": \"nvlink\"", "\"kind\": \"rope\"") ==
+        "my.json: levels[0].kind must be one of plain, nvlink, pcie, network, got 'rope'");
   CHECK(refused_with("\"joins\": 8", "\"joins\": 0") == "my.json: levels[0].joins must be from 1 to 1048576, got: 0");
-  CHECK(refused_with("\"channels\": 12", "\"channels\": 12, \"switch_reduction\": 1e11").find("contradicts chips: only hopper's and later switches add up") != std::string::npos);
-  CHECK(refused_with("\"devices\": 8", "\"devices\": 16") == "my.json: 8x A100 80GB NVLink: sweeps[0].devices must be from 2 to the 8 devices of the machine, got: 16");
-  CHECK(refused_with("\"nodes\": 1", "\"nodes\": 2").find("sweeps[0].nodes must be a divisor of its 8 devices that the machine's 1 nodes allow") != std::string::npos);
-  CHECK(refused_with("[65536, 4.68e-05]", "[32768, 4.68e-05]") == "my.json: 8x A100 80GB NVLink: sweeps[0].points[1] must have more bytes than the one before");
-  CHECK(refused_with("[17179869184, 0.128]", "[17179869184, 0.0128]").find("sweeps[0] contradicts levels: it sends 2348.8 GB/s, twice what any level carries") != std::string::npos);
+  CHECK(refused_with("\"channels\": 12", "\"channels\": 12, \"switch_reduction\": 1e11")
+            .find("contradicts chips: only hopper's and later switches add up") != std::string::npos);
+  CHECK(refused_with("\"devices\": 8", "\"devices\": 16") ==
+        "my.json: 8x A100 80GB NVLink: sweeps[0].devices must be from 2 to the 8 devices of the machine, got: 16");
+  CHECK(refused_with("\"nodes\": 1", "\"nodes\": 2")
+            .find("sweeps[0].nodes must be a divisor of its 8 devices that the machine's 1 nodes allow") !=
+        std::string::npos);
+  CHECK(refused_with("[65536, 4.68e-05]", "[32768, 4.68e-05]") ==
+        "my.json: 8x A100 80GB NVLink: sweeps[0].points[1] must have more bytes than the one before");
+  CHECK(refused_with("[17179869184, 0.128]", "[17179869184, 0.0128]")
+            .find("sweeps[0] contradicts levels: it sends 2348.8 GB/s, twice what any level carries") !=
+        std::string::npos);
   machine m = carried("a100-8");
   m.device.bandwidth = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(validate(m), "8x A100 80GB NVLink: device.bandwidth must be a positive number, got: nan");
@@ -105,14 +124,17 @@ TEST_CASE("groups of devices sit where ranks do, and share what leaves a node") 
   CHECK(group(mesh_of({4, 4}), 1).within == std::vector<int>{1, 4});
   CHECK_THROWS_WITH(group(mesh_of({4, 3}), 0), Catch::Contains("straddles the groups of 8 devices"));
   CHECK_THROWS_WITH(described_times(m, mesh_of({4, 8})), Catch::Contains("a mesh of 32 devices does not fit"));
-  // Eight groups of two through one adapter, or one group of sixteen: large messages take as long as the bytes through it.
+  // Eight groups of two through one adapter, or one group of sixteen: large messages take as long as the bytes through
+  // it.
   const double bytes = 1 << 30;
   const double eight = described_seconds(m, group(mesh_of({2, 8}), 0), collective_kind::all_gather, bytes);
   const double adapter = m.levels[1].bandwidth;
   CHECK(eight == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
-  CHECK(described_seconds(m, group(mesh_of({16}), 0), collective_kind::all_gather, bytes) == Approx(bytes * 15 / 16 / adapter).epsilon(0.01));
+  CHECK(described_seconds(m, group(mesh_of({16}), 0), collective_kind::all_gather, bytes) ==
+        Approx(bytes * 15 / 16 / adapter).epsilon(0.01));
   // Of an all-to-all over both nodes half leaves each.
-  CHECK(described_seconds(m, group(mesh_of({16}), 0), collective_kind::all_to_all, bytes) == Approx(8 * bytes / 2 / adapter).epsilon(0.01));
+  CHECK(described_seconds(m, group(mesh_of({16}), 0), collective_kind::all_to_all, bytes) ==
+        Approx(8 * bytes / 2 / adapter).epsilon(0.01));
 }
 
 TEST_CASE("laws of collectives") {
@@ -123,27 +145,33 @@ TEST_CASE("laws of collectives") {
         const device_group g = group_of(m, mesh, a);
         double before[4] = {};
         for (double bytes = 1024; bytes < 1e10; bytes *= 4) {
-          for (const collective_kind k : {collective_kind::all_reduce, collective_kind::all_gather, collective_kind::reduce_scatter, collective_kind::all_to_all}) {
+          for (const collective_kind k : {collective_kind::all_reduce, collective_kind::all_gather,
+                                          collective_kind::reduce_scatter, collective_kind::all_to_all}) {
             const double s = described_seconds(m, g, k, bytes);
             CHECK(s > 0);
             CHECK(s >= 0.7 * before[static_cast<int>(k)]);  // NCCL's trees are not monotonous
             before[static_cast<int>(k)] = s;
           }
-          CHECK(described_seconds(m, g, collective_kind::all_gather, bytes) == described_seconds(m, g, collective_kind::reduce_scatter, bytes));
+          CHECK(described_seconds(m, g, collective_kind::all_gather, bytes) ==
+                described_seconds(m, g, collective_kind::reduce_scatter, bytes));
         }
       }
   // Rings: an all-reduce sends 2 (n-1)/n of its bytes, as a reduce-scatter and an all-gather do together.
   for (const int n : {2, 3, 8, 64}) {
     const long bytes = 1l << 36;
     CHECK(bytes_sent(collective_kind::all_reduce, bytes, n) == 2 * (n - 1) * bytes / n);
-    CHECK(std::abs(bytes_sent(collective_kind::all_reduce, bytes, n) - bytes_sent(collective_kind::all_gather, bytes, n) - bytes_sent(collective_kind::reduce_scatter, bytes, n)) <= 2);
+    CHECK(std::abs(bytes_sent(collective_kind::all_reduce, bytes, n) -
+                   bytes_sent(collective_kind::all_gather, bytes, n) -
+                   bytes_sent(collective_kind::reduce_scatter, bytes, n)) <= 2);
     const mesh_shape mesh = mesh_of({n});
     const machine plain = plain_machine(mesh, 1e13, 1e12, 0, {{0, 1e11}});
     const device_group g = group_of(plain, mesh, 0);
     const auto seconds = [&](collective_kind k) { return collective_seconds(plain, g, k, static_cast<double>(bytes)); };
     CHECK(seconds(collective_kind::all_reduce) == Approx(2.0 * (n - 1) / n * static_cast<double>(bytes) / 1e11));
-    CHECK(seconds(collective_kind::all_reduce) == Approx(seconds(collective_kind::all_gather) + seconds(collective_kind::reduce_scatter)));
-    CHECK(seconds(collective_kind::all_to_all) == Approx(static_cast<double>(bytes_sent(collective_kind::all_to_all, bytes, n)) / 1e11));
+    CHECK(seconds(collective_kind::all_reduce) ==
+          Approx(seconds(collective_kind::all_gather) + seconds(collective_kind::reduce_scatter)));
+    CHECK(seconds(collective_kind::all_to_all) ==
+          Approx(static_cast<double>(bytes_sent(collective_kind::all_to_all, bytes, n)) / 1e11));
   }
 }
 
@@ -171,13 +199,15 @@ TEST_CASE("small shards of products are slower than proportional, never slower t
     side /= 4;
     CHECK(product_seconds(d, 2, part) <= product_seconds(d, 2, whole));
     CHECK(4 * product_seconds(d, 2, part) >= product_seconds(d, 2, whole) * (1 - 1e-9));
-    CHECK(product_seconds(d, 2, whole) >= 2 * whole.batch * whole.rows * whole.columns * whole.inner / product_rate(d, 2) * (1 - 1e-9));
+    CHECK(product_seconds(d, 2, whole) >=
+          2 * whole.batch * whole.rows * whole.columns * whole.inner / product_rate(d, 2) * (1 - 1e-9));
   }
 }
 
 namespace {
 
-// Bytes per parameter that ZeRO counts: what rests; the copies that forward leaves for backward; gradients of weights when all are there.
+// Bytes per parameter that ZeRO counts: what rests; the copies that forward leaves for backward; gradients of weights
+// when all are there.
 double bytes_per_parameter(const evaluated& e, const graph& g) {
   const program& p = e.p.code;
   double parameters = 0;
@@ -199,7 +229,8 @@ double bytes_per_parameter(const evaluated& e, const graph& g) {
     if (x.persistent) continue;
     const auto alive_after = [&](int at) { return life[b].from <= at && life[b].to > at; };
     if (v.role == value_role::weight && alive_after(forward_ends)) bytes += static_cast<double>(x.bytes);
-    if (v.role == value_role::gradient && g[v.of].role == value_role::weight && alive_after(backward_ends)) bytes += static_cast<double>(x.bytes);
+    if (v.role == value_role::gradient && g[v.of].role == value_role::weight && alive_after(backward_ends))
+      bytes += static_cast<double>(x.bytes);
   }
   return bytes / parameters;
 }
@@ -222,7 +253,8 @@ TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
   machine_options options;
   options.overlap = false;
   machine_search search(g, mesh, d, plain_machine(mesh), options);
-  const std::map<std::string, double> says{{"data_parallel", 120}, {"zero1", 31.4}, {"zero2", 16.6}, {"zero3", 1.9}};  // GB of 7.5e9 parameters
+  const std::map<std::string, double> says{
+      {"data_parallel", 120}, {"zero1", 31.4}, {"zero2", 16.6}, {"zero3", 1.9}};  // GB of 7.5e9 parameters
   int seen = 0;
   for (const named_plan& p : usual_plans(mesh, false)) {
     const auto at = says.find(p.name);
@@ -293,10 +325,13 @@ TEST_CASE("two streams: between the longer of them and their sum") {
       described_times times(m, mesh);
       std::vector<double> ms;
       for (const instruction& i : b.p.code.code) ms.push_back(times(i, b.p.code, g));
-      CHECK(simulate(b.p.code, ms, 2).ms == Approx(a.when.ms));  // one stands still while the other runs: nothing is gained
+      CHECK(simulate(b.p.code, ms, 2).ms ==
+            Approx(a.when.ms));  // one stands still while the other runs: nothing is gained
       CHECK(simulate(b.p.code, ms, 1.3).ms >= b.when.ms * (1 - 1e-9));
-      const auto beside_operators = std::count_if(b.p.code.code.begin(), b.p.code.code.end(), [](const instruction& i) { return i.beside; });
-      const timeline slow = simulate(b.p.code, ms, 1, 0.01);  // a stream waits for the other at most twice per collective
+      const auto beside_operators =
+          std::count_if(b.p.code.code.begin(), b.p.code.code.end(), [](const instruction& i) { return i.beside; });
+      const timeline slow =
+          simulate(b.p.code, ms, 1, 0.01);  // a stream waits for the other at most twice per collective
       CHECK(slow.ms >= b.when.ms * (1 - 1e-9));
       CHECK(slow.ms <= (b.when.ms + 0.02 * b.p.code.passes * static_cast<double>(beside_operators)) * (1 + 1e-9));
       CHECK(slow.ms == Approx(slow.operators + slow.exposed));
@@ -314,15 +349,17 @@ TEST_CASE("an axis that is held: the best of the plans that do there what they a
   const solution best = solve(search.costs());
   REQUIRE(best.feasible);
   for (const int axis : {0, 1}) {
-    const held_axis held = detail::held_of(all, best.choices, axis, axis);
+    const held_axis held = cfp::detail::held_of(all, best.choices, axis, axis);
     const decision_graph some = decisions(g, blocks, mesh, axis_choice::scattered, held);
     std::vector<int> same;  // the best plan is among them
     for (std::size_t n = 0; n < some.nodes.size(); ++n) {
       const auto& names = some.nodes[n].names;
-      const auto at = std::find(names.begin(), names.end(), all.nodes[n].names[static_cast<std::size_t>(best.choices[n])]);
+      const auto at =
+          std::find(names.begin(), names.end(), all.nodes[n].names[static_cast<std::size_t>(best.choices[n])]);
       REQUIRE(at != names.end());
       same.push_back(static_cast<int>(at - names.begin()));
-      for (const strategy& s : some.nodes[n].strategies) CHECK(s[axis] == held.of_part[static_cast<std::size_t>(some.nodes[n].index)]);
+      for (const strategy& s : some.nodes[n].strategies)
+        CHECK(s[axis] == held.of_part[static_cast<std::size_t>(some.nodes[n].index)]);
     }
     machine_search within(g, mesh, some, m);
     CHECK(cfp::evaluate(within.costs(), same).time == Approx(best.time));

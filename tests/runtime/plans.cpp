@@ -4,7 +4,14 @@
 
 #include "small.hpp"
 
+#include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/export/plan_file.hpp>
+#include <cfp/session/race.hpp>
+
+#include <set>
+
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
@@ -29,11 +36,9 @@ inline constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {
 graph gated_model() {
   model net;
   const dimension batch{"batch", 4}, sequence{"sequence", 8}, width{"width", 16}, hidden{"hidden", 32};
-  const auto indices = [&](const char* label, std::initializer_list<dimension> dims) {
-    return net.input(label, dims, element::index, {0, 0, 64});
-  };
-  const tensor tokens = indices("tokens", {batch, sequence}), targets = indices("targets", {batch, sequence});
-  const tensor positions = indices("positions", {sequence});
+  const tensor tokens = indices(net, "tokens", {batch, sequence}, 256);
+  const tensor targets = indices(net, "targets", {batch, sequence}, 256);
+  const tensor positions = indices(net, "positions", {sequence}, 64);
   const tensor table = net.weight("table.weight", {{"vocabulary", 256}, width}, {0, 0.5});
   const tensor places = net.weight("places.weight", {{"places", 64}, width}, {0, 0.5});
   const tensor words = lookup(table, tokens);
@@ -49,21 +54,21 @@ graph gated_model() {
 
 // Trains under `choices` and compares with one rank; counts what was sent in one more step.
 void check(const graph& g, const decision_graph& d, const mesh_shape& mesh, const std::vector<int>& choices,
-           const driver::trained<float>& alone, const driver::undecided& rounding, const host::kernels<float>& k, const driver::byte_text& text, long steps) {
+           const trained& alone, const undecided& rounding, const own_kernels& own, const byte_text& text, long steps) {
   const plan p = realise("tested", g, mesh, d, choices);
-  const driver::trained<float> together = driver::train(p.code, g, k, text, steps, 3);
-  const driver::difference apart = driver::compare(alone, together, g, rounding);
+  const difference apart = compare(alone, train_on(p.code, g, text, steps, 3, own), g, rounding);
   CHECK(apart.loss <= 1e-4);
   INFO("worst tensor " << apart.worst);
   CHECK(apart.parameters <= 1e-3);
-  const auto seen = driver::race({&p}, g, mesh, k, text, 1, 3, {});
+  const auto seen = race(*ranks_for(p.code, own), {&p.code}, g, text, {1, 3, {}});
   CHECK(seen[0].sent == count_collectives(p.code, g));
-  CHECK(seen[0].peak_bytes == 0);  // nothing counts allocations in this program
+  CHECK(seen[0].peak_bytes >= p.code.arena_bytes + p.code.persistent_bytes());
+  CHECK(seen[0].peak_bytes <= predicted_peak(p.code));
 }
 
 // Random choices everywhere, in double precision, where nothing but a mistake is larger than rounding.
-void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph& d, const driver::byte_text& text,
-                    long steps, const driver::trained<double>& alone, const host::kernels<double>& k) {
+void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph& d, const byte_text& text, long steps,
+                    const trained& alone, const own_kernels& own) {
   std::mt19937 random(11);
   for (int m = 0; m < mixed; ++m) {
     INFO("random choices, case " << m);
@@ -72,23 +77,21 @@ void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph
     order.ahead = 1 + m % 3;
     order.early = m % 5 != 3;
     const plan p = random_plan(g, mesh, d, random, sizeof(double), order);
-    const auto apart = driver::compare(alone, driver::train(p.code, g, k, text, steps, 3), g);
+    const auto apart = compare(alone, train_on(p.code, g, text, steps, 3, own), g);
     CHECK(apart.loss <= 1e-10);
     INFO("worst tensor " << apart.worst);
     CHECK(apart.parameters <= 1e-7);
   }
 }
 
-void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t every = 1, const driver::inputs& what = {}) {
-  host::kernels<float> k;
-  k.add<swiglu_t>();
-  const driver::byte_text text(some_text(), 4, 8, 5, what);
-  const auto alone = driver::train(single(g, sizeof(float)), g, k, text, steps, 3);
-  for (std::size_t w = 0; w < alone.weights.size(); ++w) CHECK(alone.before[w] != alone.after[w]);
-  host::kernels<double> precise;
-  precise.add<swiglu_t>();
-  const auto exact = driver::train(single(g, sizeof(double)), g, precise, text, steps, 3);
-  const driver::undecided rounding = driver::rounding_decides(alone, exact, g);
+void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t every = 1,
+               const text_layout& what = {}) {
+  const own_kernels own = kernels_of<swiglu_t>();
+  const byte_text text(some_text(), 4, 8, 5, what);
+  const trained alone = train_on(single(g, sizeof(float)), g, text, steps, 3, own);
+  CHECK(all_changed(alone));
+  const trained exact = train_on(single(g, sizeof(double)), g, text, steps, 3, own);
+  const undecided rounding = rounding_decides(alone, exact, g);
   INFO("left out: " << rounding.count << " of " << rounding.of << ", most of " << rounding.most);
   CHECK(rounding.count * 100 <= rounding.of);
   const block_structure blocks = parallel_blocks(g);
@@ -96,7 +99,8 @@ void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t e
   std::set<std::string> tried;
   std::size_t count = 0;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    if (d.nodes[n].kind == decision::strategy_of_part && !tried.insert(fingerprint(g, d.nodes[n].operations)).second) continue;
+    if (d.nodes[n].kind == decision::strategy_of_part && !tried.insert(fingerprint(g, d.nodes[n].operations)).second)
+      continue;
     for (std::size_t c = 0; c < d.nodes[n].choices(); ++c, ++count) {
       if (count % (stride * every) != 0) continue;
       // Pairs of forms are many on two axes; their mixtures are tried below.
@@ -104,10 +108,10 @@ void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t e
       INFO(decision_label(d.nodes[n]) << ": " << d.nodes[n].names[c]);
       std::vector<int> choices(d.nodes.size(), 0);
       choices[n] = static_cast<int>(c);
-      check(g, d, mesh, choices, alone, rounding, k, text, steps);
+      check(g, d, mesh, choices, alone, rounding, own, text, steps);
     }
   }
-  check_mixtures(g, mesh, d, text, steps, exact, precise);
+  check_mixtures(g, mesh, d, text, steps, exact, own);
 }
 
 }  // namespace
@@ -127,7 +131,7 @@ TEST_CASE("every choice of a GPT trains as one rank does, four ranks on two axes
 }
 
 TEST_CASE("every choice of a LLaMA with grouped heads trains as one rank does") {
-  llama_config c = read_llama(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_llama.json"));
+  llama_config c = read_llama(tiny("llama"));
   c.layers = 1;
   c.sequence = 8;
   check_all(differentiate(refine(llama(c))), mesh_of({2}), 10);
@@ -135,7 +139,7 @@ TEST_CASE("every choice of a LLaMA with grouped heads trains as one rank does") 
 }
 
 TEST_CASE("plans of a mixture of experts train as one rank does") {
-  const config_file file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gshard.json");
+  const config_file file = tiny("gshard");
   gpt_config c = read_gpt(file);
   c.layers = 2;
   c.sequence = 8;
@@ -146,12 +150,11 @@ TEST_CASE("plans of a mixture of experts train as one rank does") {
 }
 
 TEST_CASE("plans of an encoder-decoder train as one rank does") {
-  t5_config c = read_t5(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_t5.json"));
+  t5_config c = read_t5(tiny("t5"));
   c.layers = 1;
   c.sequence = 8;
-  const driver::inputs what{{{"tokens", 0}, {"decoder_tokens", 8}, {"targets", 9}}, {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}}};
-  check_all(differentiate(refine(t5(c))), mesh_of({2}), 10, 2, what);
-  check_all(differentiate(refine(t5(c))), mesh_of({2, 2}), 10, 40, what);
+  check_all(differentiate(refine(t5(c))), mesh_of({2}), 10, 2, t5_layout(c));
+  check_all(differentiate(refine(t5(c))), mesh_of({2, 2}), 10, 40, t5_layout(c));
 }
 
 TEST_CASE("a user's operator is differentiated, planned, run and verified") {
@@ -162,13 +165,13 @@ TEST_CASE("a user's operator is differentiated, planned, run and verified") {
 TEST_CASE("a missing kernel is named with what to do about it") {
   const graph g = differentiate(refine(gated_model()));
   const program p = single(g, sizeof(float));
-  const host::kernels<float> k;
-  rank_pool pool(1);
+  const auto ranks = ranks_for(p);
   try {
-    pool.run([&](rank_context& rank) { host::executor<float> run(p, g, k, rank, 1); });
+    ranks->run([&](rank& r) { r.load(p, g, 1); });
     FAIL("no error");
   } catch (const rank_failure& e) {
-    CHECK(std::string(e.what()).find("operator 'swiglu' has no kernel on the host: add it with kernels.add<swiglu_t>()") !=
+    CHECK(std::string(e.what()).find(
+              "operator 'swiglu' is not in the catalogue: give the session .kernels = cfp::kernels_of<swiglu_t>()") !=
           std::string::npos);
   }
 }

@@ -7,8 +7,8 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/machine_search.hpp>
 #include <cfp/solve/cost_file.hpp>
-#include <cfp/solve/integer_program.hpp>
-#include <cfp/solve/markov_chain.hpp>
+#include <cfp/solve/other/integer_program.hpp>
+#include <cfp/solve/other/markov_chain.hpp>
 
 // CBC 2.10's presolve leaves memory behind; what our own code leaves is still reported.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libCoinUtils\nleak:libCbc\n"; }
@@ -20,8 +20,8 @@ namespace {
 bool same(const cost_graph& a, const cost_graph& b) {
   bool all = a.nodes.size() == b.nodes.size() && a.edges.size() == b.edges.size() && a.memory_limit == b.memory_limit;
   for (std::size_t n = 0; all && n < a.nodes.size(); ++n)
-    all = a.nodes[n].name == b.nodes[n].name && a.nodes[n].time == b.nodes[n].time && a.nodes[n].memory == b.nodes[n].memory &&
-          a.nodes[n].transient == b.nodes[n].transient;
+    all = a.nodes[n].name == b.nodes[n].name && a.nodes[n].time == b.nodes[n].time &&
+          a.nodes[n].memory == b.nodes[n].memory && a.nodes[n].transient == b.nodes[n].transient;
   for (std::size_t e = 0; all && e < a.edges.size(); ++e)
     all = a.edges[e].from == b.edges[e].from && a.edges[e].to == b.edges[e].to && a.edges[e].time == b.edges[e].time;
   return all;
@@ -57,7 +57,8 @@ TEST_CASE("a cost graph is the same after it was written and read") {
   for (int r = 0; r < 500; ++r) {
     cost_graph g = random_costs(random);
     for (cost_node& n : g.nodes)
-      for (std::size_t c = 0; c < n.time.size(); ++c) n.time.set(c, n.time[c] * std::ldexp(static_cast<double>(random()), -70));  // all digits count
+      for (std::size_t c = 0; c < n.time.size(); ++c)
+        n.time.set(c, n.time[c] * std::ldexp(static_cast<double>(random()), -70));  // all digits count
     CHECK(same(g, read_costs(to_json(g).dump(r % 2 ? 1 : -1))));
   }
   CHECK(same(layered_costs(2, 5, 3), read_costs(to_json(layered_costs(2, 5, 3)).dump())));
@@ -66,28 +67,41 @@ TEST_CASE("a cost graph is the same after it was written and read") {
 TEST_CASE("what is no cost graph is refused in words that name the place") {
   CHECK(refused("{\"nodes\": [\n  {\"time\": [1, 2,]}]}") == "costs.json: line 2, column 18: this is not JSON");
   CHECK(refused("") == "costs.json: line 1, column 1: this is not JSON");
-  CHECK(refused("{\"nodes\": [\n{\"time\": [1e999]}]}") == "costs.json: line 2, column 11: the number 1e999 is too large");
+  CHECK(refused("{\"nodes\": [\n{\"time\": [1e999]}]}") ==
+        "costs.json: line 2, column 11: the number 1e999 is too large");
   CHECK(refused("[]") == "costs.json: the file must be an object, got array");
   CHECK(refused("{}") == "costs.json: the file must have 'nodes'");
-  CHECK(refused("{\"nodes\": [], \"node\": 1}") == "costs.json: the file has the key 'node', which cost graphs do not know");
-  CHECK(refused("{\"nodes\": [{\"time\": []}]}") == "costs.json: node 0 '': a node needs at least one choice, got none");
-  CHECK(refused("{\"nodes\": [{\"time\": [\"1\"]}]}") == "costs.json: nodes[0].time[0] must be a number, or null for infinite, got \"1\"");
-  CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [1.5]}]}") == "costs.json: nodes[0].memory[0] must be a whole number of bytes, got 1.5");
+  CHECK(refused("{\"nodes\": [], \"node\": 1}") ==
+        "costs.json: the file has the key 'node', which cost graphs do not know");
+  CHECK(refused("{\"nodes\": [{\"time\": []}]}") ==
+        "costs.json: node 0 '': a node needs at least one choice, got none");
+  CHECK(refused("{\"nodes\": [{\"time\": [\"1\"]}]}") ==
+        "costs.json: nodes[0].time[0] must be a number, or null for infinite, got \"1\"");
+  CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [1.5]}]}") ==
+        "costs.json: nodes[0].memory[0] must be a whole number of bytes, got 1.5");
   CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [18446744073709551615]}]}") ==
         "costs.json: nodes[0].memory[0] must be a whole number of bytes, got 18446744073709551615");
-  CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [-1]}]}") == "costs.json: node 0 '': the memory of choice 0 must not be negative, got: -1");
-  CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [9223372036854775807]}]}").find("must sum to at most") != std::string::npos);
+  CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [-1]}]}") ==
+        "costs.json: node 0 '': the memory of choice 0 must not be negative, got: -1");
+  CHECK(refused("{\"nodes\": [{\"time\": [1], \"memory\": [9223372036854775807]}]}").find("must sum to at most") !=
+        std::string::npos);
   const std::string two = "{\"nodes\": [{\"time\": [1, 2]}, {\"time\": [1]}], \"edges\": [{\"from\": 0, \"to\": ";
-  CHECK(refused(two + "2, \"time\": [[1], [1]]}]}") == "costs.json: edges[0].to must be the index of one of 2 nodes, got 2");
-  CHECK(refused(two + "1, \"time\": [[1], [1, 2]]}]}") == "costs.json: edges[0].time[1] must have an entry for each of 1 choices, got 2");
-  CHECK(refused(two + "1, \"time\": [[1]]}]}") == "costs.json: edge 0 (0 -> 1): the table must have 2 x 1 entries, got: 1");
+  CHECK(refused(two + "2, \"time\": [[1], [1]]}]}") ==
+        "costs.json: edges[0].to must be the index of one of 2 nodes, got 2");
+  CHECK(refused(two + "1, \"time\": [[1], [1, 2]]}]}") ==
+        "costs.json: edges[0].time[1] must have an entry for each of 1 choices, got 2");
+  CHECK(refused(two + "1, \"time\": [[1]]}]}") ==
+        "costs.json: edge 0 (0 -> 1): the table must have 2 x 1 entries, got: 1");
   CHECK(refused(two + "0, \"time\": [[1, 2], [1, 2]]}]}").find("two different nodes") != std::string::npos);
 }
 
 TEST_CASE("no text makes the reader do anything but read or refuse") {
   std::mt19937 random(5);
   const auto below = [&](std::size_t n) { return random() % n; };
-  const std::string pieces[] = {"null", "-1", "1e300", "[", "]", "{", "}", ",", ":", "\"", "\"from\"", "\"time\"", "0.5", "\\", "9999999999999999999", "\xff"};
+  const std::string pieces[] = {"null",     "-1",       "1e300", "[",  "]",
+                                "{",        "}",        ",",     ":",  "\"",
+                                "\"from\"", "\"time\"", "0.5",   "\\", "9999999999999999999",
+                                "\xff"};
   int read = 0, refusals = 0;
   for (int r = 0; r < 20000; ++r) {
     std::string text = to_json(random_costs(random)).dump();
@@ -96,7 +110,9 @@ TEST_CASE("no text makes the reader do anything but read or refuse") {
       switch (below(4)) {
         case 0: text.insert(at, pieces[below(std::size(pieces))]); break;
         case 1: text.erase(at, 1 + below(4)); break;
-        case 2: if (at < text.size()) text[at] = static_cast<char>(below(256)); break;
+        case 2:
+          if (at < text.size()) text[at] = static_cast<char>(below(256));
+          break;
         default: text.resize(at);
       }
     }
@@ -169,7 +185,8 @@ TEST_CASE("the answer does not depend on how nodes are numbered") {
     other.memory_limit = g.memory_limit;
     other.nodes.resize(g.nodes.size());
     for (std::size_t n = 0; n < place.size(); ++n) other.nodes[static_cast<std::size_t>(place[n])] = g.nodes[n];
-    for (const cost_edge& e : g.edges) other.edges.push_back({place[static_cast<std::size_t>(e.from)], place[static_cast<std::size_t>(e.to)], e.time});
+    for (const cost_edge& e : g.edges)
+      other.edges.push_back({place[static_cast<std::size_t>(e.from)], place[static_cast<std::size_t>(e.to)], e.time});
     std::shuffle(other.edges.begin(), other.edges.end(), random);
     const solution a = solve(g), b = solve(other);
     CHECK(a.feasible == b.feasible);

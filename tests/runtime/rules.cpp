@@ -7,7 +7,7 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/op/catalogue.hpp>
-#include <cfp/runtime/layer.hpp>
+#include <cfp/program/layer.hpp>
 
 #include "gated_layer.hpp"
 
@@ -58,7 +58,8 @@ rule random_rule(std::mt19937& random) {
 
 // Factors are numbered as the text names them first: the same rule but for that order.
 bool same_rule(const rule& a, const rule& b) {
-  if (a.operands.size() != b.operands.size() || a.results.size() != b.results.size() || a.combine != b.combine) return false;
+  if (a.operands.size() != b.operands.size() || a.results.size() != b.results.size() || a.combine != b.combine)
+    return false;
   std::vector<int> to(static_cast<std::size_t>(a.factors.size()), -1);
   const auto same_pattern = [&](const pattern& p, const pattern& q) {
     if (!(p.group == q.group) || p.factors.size() != q.factors.size()) return false;
@@ -77,7 +78,8 @@ bool same_rule(const rule& a, const rule& b) {
     const int t = to[static_cast<std::size_t>(f)];
     if (t < 0) continue;
     const factor &x = a.factors[f], &y = b.factors[t];
-    if (x.whole != y.whole || x.scan != y.scan || x.one_hot != y.one_hot || (x.window < 0) != (y.window < 0)) return false;
+    if (x.whole != y.whole || x.scan != y.scan || x.one_hot != y.one_hot || (x.window < 0) != (y.window < 0))
+      return false;
     if (x.window >= 0 && to[static_cast<std::size_t>(x.window)] != y.window) return false;
   }
   return a.coordinates.size() == b.coordinates.size();
@@ -201,7 +203,8 @@ TEST_CASE("completion does not depend on the order of writing") {
     if (one.problem != completion::nothing) continue;
     for (int i = 0; i < g.size(); ++i) {
       const int result = value_to[static_cast<std::size_t>(g.at(i).results[0])];
-      CHECK(one.plan.assigned[static_cast<std::size_t>(i)] == two.plan.assigned[static_cast<std::size_t>(other[result].producer)]);
+      CHECK(one.plan.assigned[static_cast<std::size_t>(i)] ==
+            two.plan.assigned[static_cast<std::size_t>(other[result].producer)]);
     }
   }
   CHECK(completed > 300);
@@ -240,12 +243,14 @@ TEST_CASE("two readers that ask for a tensor differently are heard alike, whiche
 namespace {
 
 // Partitions at random; half of them follow one choice per axis, so that many fit.
-partition random_partition(const pattern& p, const mesh_shape& mesh, const int (&wish)[max_axes], std::mt19937& random) {
+partition random_partition(const pattern& p, const mesh_shape& mesh, const int (&wish)[max_axes],
+                           std::mt19937& random) {
   partition out = partition::replicated(p.factors.size());
   for (int a = 0; a < mesh.rank(); ++a) {
     const int kind = static_cast<int>(random() % 12);
     if (kind == 0) out.partial[a] = {true, random() % 4 ? reduction::sum : reduction::max};
-    else if (kind == 1 && p.factors.size() > 0) out.split(static_cast<int>(random() % static_cast<unsigned>(p.factors.size())), a);
+    else if (kind == 1 && p.factors.size() > 0)
+      out.split(static_cast<int>(random() % static_cast<unsigned>(p.factors.size())), a);
     else if (kind > 2 && wish[a] == assignment::partial) out.partial[a] = {true, reduction::sum};
     else if (kind > 2 && wish[a] >= 0 && p.dim_of(wish[a]) >= 0) out.split(p.dim_of(wish[a]), a);
   }
@@ -256,12 +261,17 @@ partition random_partition(const pattern& p, const mesh_shape& mesh, const int (
 
 TEST_CASE("the quick answer is the general one") {
   std::mt19937 random(5);
-  const mesh_shape meshes[] = {two_axes(), [] { mesh_shape m; m.axes.push({"data", 2}); return m; }()};
+  const mesh_shape meshes[] = {two_axes(), [] {
+                                 mesh_shape m;
+                                 m.axes.push({"data", 2});
+                                 return m;
+                               }()};
   int plain = 0, free = 0;
   for (int n = 0; n < 30000; ++n) {
     rule r = random_rule(random);
     for (factor& f : r.factors) f.window = -1;
-    for (pattern* p : {&r.operands[0], r.operands.size() > 1 ? &r.operands[1] : nullptr, r.operands.size() > 2 ? &r.operands[2] : nullptr})
+    for (pattern* p : {&r.operands[0], r.operands.size() > 1 ? &r.operands[1] : nullptr,
+                       r.operands.size() > 2 ? &r.operands[2] : nullptr})
       for (int k = 0; p != nullptr && k < p->factors.size(); ++k) p->group[k] = static_cast<signed char>(k);
     const mesh_shape& mesh = meshes[n % 2];
     int wish[max_axes];
@@ -272,7 +282,11 @@ TEST_CASE("the quick answer is the general one") {
     for (const pattern& p : r.operands) {
       dimensions d;
       for (int k = 0; k < p.factors.size(); ++k)
-        d.push(r.factors[p.factors[k]].label.view(), random() % 8 == 0 ? 0 : random() % 50 == 0 ? 40 : 8 * (1 + p.factors[k]), k);
+        d.push(r.factors[p.factors[k]].label.view(),
+               random() % 8 == 0    ? 0
+               : random() % 50 == 0 ? 40
+                                    : 8 * (1 + p.factors[k]),
+               k);
       shapes.push_back(d);
       held.push_back(random_partition(p, mesh, wish, random));
       o.written.push(static_cast<signed char>(p.factors.size()));
@@ -283,7 +297,8 @@ TEST_CASE("the quick answer is the general one") {
     for (std::size_t i = 0; i < shapes.size(); ++i) views.push({&shapes[i], &held[i]}), over.push(&mesh);
     const linearity lin = static_cast<linearity>(random() % 3);
     const operator_view op{"any", "a -> a", lin};
-    const detail::verdict quick = detail::judge_quickly(op, o, r, views, over), general = detail::judge(op, o, r, views, over);
+    const detail::verdict quick = detail::judge_quickly(op, o, r, views, over),
+                          general = detail::judge(op, o, r, views, over);
     plain += detail::plain(r, views);
     free += quick.free();
     CHECK(quick.free() == general.free());
@@ -300,7 +315,8 @@ template <int Depth>
 constexpr tensor tower(model& net) {
   const dimension batch{"batch", 8}, width{"width", 16}, hidden{"hidden", 64};
   tensor x = net.activation("x", {batch, width});
-  for (int i = 0; i < Depth; ++i) x = linear(linear(x, net.weight("up.weight", {width, hidden}, {})), net.weight("down.weight", {hidden, width}, {}));
+  for (int i = 0; i < Depth; ++i)
+    x = linear(linear(x, net.weight("up.weight", {width, hidden}, {})), net.weight("down.weight", {hidden, width}, {}));
   return net.called("y", x);
 }
 

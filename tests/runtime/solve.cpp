@@ -3,8 +3,8 @@
 #include "../random_costs.hpp"
 
 #include <cfp/solve/correction.hpp>
-#include <cfp/solve/exact.hpp>
-#include <cfp/solve/exhaustive.hpp>
+#include <cfp/solve/exact/exact.hpp>
+#include <cfp/solve/other/exhaustive.hpp>
 
 #include <numeric>
 
@@ -52,7 +52,12 @@ TEST_CASE("the order of elimination is looked for where that pays, and does not 
     for (auto& t : times) fill(t);
     for (int n = 0; n < rows * columns; ++n)
       for (const int other : {n % columns + 1 < columns ? n + 1 : -1, n + columns < rows * columns ? n + columns : -1})
-        if (other >= 0) fill(joint.emplace_back(std::pair(n, other), std::vector<double>(times[static_cast<std::size_t>(n)].size() * times[static_cast<std::size_t>(other)].size())).second);
+        if (other >= 0)
+          fill(
+              joint
+                  .emplace_back(std::pair(n, other), std::vector<double>(times[static_cast<std::size_t>(n)].size() *
+                                                                         times[static_cast<std::size_t>(other)].size()))
+                  .second);
     for (cost_graph& g : graphs) {
       g.nodes.resize(place.size());
       for (std::size_t n = 0; n < place.size(); ++n) {
@@ -60,7 +65,9 @@ TEST_CASE("the order of elimination is looked for where that pays, and does not 
         node.time = times[n];
         node.memory.assign(times[n].size(), 0);
       }
-      for (const auto& [ends, table] : joint) g.edges.push_back({place[static_cast<std::size_t>(ends.first)], place[static_cast<std::size_t>(ends.second)], table});
+      for (const auto& [ends, table] : joint)
+        g.edges.push_back(
+            {place[static_cast<std::size_t>(ends.first)], place[static_cast<std::size_t>(ends.second)], table});
       std::shuffle(place.begin(), place.end(), random);
     }
     const solution one = solve(graphs[0]), other = solve(graphs[1]);
@@ -74,7 +81,12 @@ TEST_CASE("the order of elimination is looked for where that pays, and does not 
     const double work = inner::layout_builder(p, order, 2e8).take().work;
     double least = std::numeric_limits<double>::infinity();
     for (const auto rule : {inner::order_rule::least_table, inner::order_rule::least_fill})
-      least = std::min(least, inner::layout_builder(p, inner::order_search(p, rule, 2e8, std::vector<std::int64_t>(p.nodes.size(), 0)).run({}).nodes, 2e8).take().work);
+      least = std::min(
+          least,
+          inner::layout_builder(
+              p, inner::order_search(p, rule, 2e8, std::vector<std::int64_t>(p.nodes.size(), 0)).run({}).nodes, 2e8)
+              .take()
+              .work);
     improved += work < least;
     std::sort(order.begin(), order.end());
     for (std::size_t n = 0; n < order.size(); ++n) REQUIRE(order[n] == n);
@@ -138,7 +150,8 @@ cost_graph random_run(std::mt19937& random, int copies) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   const auto times = [&](std::size_t n) {
     std::vector<double> out;
-    for (std::size_t i = 0; i < n; ++i) out.push_back(below(12) == 0 ? std::numeric_limits<double>::infinity() : below(30));
+    for (std::size_t i = 0; i < n; ++i)
+      out.push_back(below(12) == 0 ? std::numeric_limits<double>::infinity() : below(30));
     return shared_table(out);
   };
   cost_graph g;
@@ -163,11 +176,19 @@ cost_graph random_run(std::mt19937& random, int copies) {
   std::vector<joint> joints;
   for (int a = 0; a < period; ++a) {
     for (int b = a + 1; b < period; ++b)
-      if (below(2)) joints.push_back({a, b, false, false, below(2) == 0, times(of_node[static_cast<std::size_t>(a)].size() * of_node[static_cast<std::size_t>(b)].size())});
+      if (below(2))
+        joints.push_back(
+            {a, b, false, false, below(2) == 0,
+             times(of_node[static_cast<std::size_t>(a)].size() * of_node[static_cast<std::size_t>(b)].size())});
     for (int b = 0; b < period; ++b)
-      if (below(3) == 0) joints.push_back({a, b, true, false, below(2) == 0, times(of_node[static_cast<std::size_t>(a)].size() * of_node[static_cast<std::size_t>(b)].size())});
+      if (below(3) == 0)
+        joints.push_back(
+            {a, b, true, false, below(2) == 0,
+             times(of_node[static_cast<std::size_t>(a)].size() * of_node[static_cast<std::size_t>(b)].size())});
     for (int o = 0; o < outside; ++o)
-      if (below(3) == 0) joints.push_back({a, before + o, false, true, below(2) == 0, times(of_node[static_cast<std::size_t>(a)].size() * choices(before + o))});
+      if (below(3) == 0)
+        joints.push_back({a, before + o, false, true, below(2) == 0,
+                          times(of_node[static_cast<std::size_t>(a)].size() * choices(before + o))});
   }
   const int first = static_cast<int>(g.nodes.size());
   for (int c = 0; c < copies; ++c)
@@ -190,9 +211,12 @@ cost_graph random_run(std::mt19937& random, int copies) {
     }
   for (int n = 0; n < after; ++n) node(times(static_cast<std::size_t>(1 + below(3))));
   for (int n = 1; n < static_cast<int>(g.nodes.size()); ++n)  // the ends joined to what is around them
-    if ((n <= first || n >= static_cast<int>(g.nodes.size()) - after) && below(2)) g.edges.push_back({n - 1, n, times(choices(n - 1) * choices(n))});
+    if ((n <= first || n >= static_cast<int>(g.nodes.size()) - after) && below(2))
+      g.edges.push_back({n - 1, n, times(choices(n - 1) * choices(n))});
   std::shuffle(g.edges.begin(), g.edges.end(), random);
-  std::stable_sort(g.edges.begin(), g.edges.end(), [](const cost_edge& a, const cost_edge& b) { return std::max(a.from, a.to) < std::max(b.from, b.to); });
+  std::stable_sort(g.edges.begin(), g.edges.end(), [](const cost_edge& a, const cost_edge& b) {
+    return std::max(a.from, a.to) < std::max(b.from, b.to);
+  });
   return g;
 }
 

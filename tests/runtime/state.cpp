@@ -1,9 +1,11 @@
-// A saved state goes on under another plan on another mesh as if nothing had been interrupted; bad files are refused by name.
+// A saved state goes on under another plan on another mesh as if nothing had been interrupted; bad files are refused by
+// name.
 #include "../catch.hpp"
 
 #include "small.hpp"
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
@@ -21,44 +23,119 @@ struct folder {
   std::string operator/(const char* name) const { return (path / name).string(); }
 };
 
-using state = host::state_file<double>;
+using state = state_file<double>;
+
+// What training some steps in double precision leaves: from the beginning or a state, and into one.
+struct run_of {
+  std::vector<double> loss;
+  std::vector<std::vector<double>> before, after;  // weights
+};
+run_of train_in_double(const program& p, const graph& g, long steps, const state* from, state* to) {
+  run_of out;
+  shared_batches text(g, byte_text(some_text(), 4, 8, 5));
+  const auto ranks = ranks_for(p);
+  ranks->run([&](rank& r) {
+    const auto run = r.load(p, g, 3);
+    if (from != nullptr)
+      for (const auto& [value, all] : from->tensors())
+        run->give(value, std::span<const double>(all, static_cast<std::size_t>(elements(g[value].shape))));
+    const auto weights = [&](std::vector<std::vector<double>>& into) {
+      for (int v = 0; v < g.value_count(); ++v)
+        if (g[v].role == value_role::weight && g[v].producer < 0) {
+          const std::vector<double> now = whole(r, *run, g, v);
+          if (r.leads()) into.push_back(now);
+        }
+    };
+    weights(out.before);
+    const long done = from != nullptr ? from->step() : 0;
+    for (long s = done + 1; s <= done + steps; ++s) {
+      one_step(*run, p, text, s);
+      if (r.leads()) out.loss.push_back(run->loss());
+    }
+    weights(out.after);
+    if (to == nullptr) return;
+    for (int v = 0; v < g.value_count(); ++v)
+      if (state::is_state(g[v]))
+        run->collect(v, std::span<double>(to->data(v), static_cast<std::size_t>(elements(g[v].shape))));
+  });
+  return out;
+}
 
 }  // namespace
 
 TEST_CASE("a state saved on one mesh goes on on another") {
   const folder files;
   const graph g = small_gpt();
-  const host::kernels<double> k;
-  const driver::byte_text text(some_text(), 4, 8, 5);
   std::mt19937 random(2);
   const auto plan_on = [&](const mesh_shape& mesh) {
-    return random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh, axis_choice::regathered), random, sizeof(double));
+    return random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh, axis_choice::regathered), random,
+                       sizeof(double));
   };
-  const auto whole = driver::train<double, double>(single(g, sizeof(double)), g, k, text, 6, 3);
+  const run_of at_once = train_in_double(single(g, sizeof(double)), g, 6, nullptr, nullptr);
   for (int n = 0; n < 6; ++n) {
     INFO("case " << n);
     const plan first = plan_on(mesh_of({2})), second = plan_on(n % 2 ? mesh_of({2, 2}) : mesh_of({4}));
     {
       state saved = state::create(files / "half.safetensors", g, 3);
-      driver::train<double, double>(first.code, g, k, text, 3, 3, nullptr, &saved);
+      train_in_double(first.code, g, 3, nullptr, &saved);
       CHECK_FALSE(std::filesystem::exists(files / "half.safetensors"));
       saved.commit();
     }
     const state loaded = state::open(files / "half.safetensors", g);
     CHECK(loaded.step() == 3);
     state last = state::create(files / "last.safetensors", g, 6);
-    const auto resumed = driver::train<double, double>(second.code, g, k, text, 3, 3, &loaded, &last);
-    for (std::size_t s = 0; s < 3; ++s) CHECK(resumed.loss[s] == Approx(whole.loss[3 + s]).epsilon(1e-10));
-    for (std::size_t w = 0; w < whole.weights.size(); ++w) {
+    const run_of resumed = train_in_double(second.code, g, 3, &loaded, &last);
+    for (std::size_t s = 0; s < 3; ++s) CHECK(resumed.loss[s] == Approx(at_once.loss[3 + s]).epsilon(1e-10));
+    std::size_t w = 0;
+    for (int v = 0; v < g.value_count(); ++v) {
+      if (g[v].role != value_role::weight || g[v].producer >= 0) continue;
       double apart = 0, moved = 0;
-      for (std::size_t i = 0; i < whole.after[w].size(); ++i) {
-        apart += std::pow(resumed.after[w][i] - whole.after[w][i], 2);
-        moved += std::pow(whole.after[w][i] - whole.before[w][i], 2);
+      for (std::size_t i = 0; i < at_once.after[w].size(); ++i) {
+        apart += std::pow(resumed.after[w][i] - at_once.after[w][i], 2);
+        moved += std::pow(at_once.after[w][i] - at_once.before[w][i], 2);
       }
-      CHECK(std::equal(resumed.after[w].begin(), resumed.after[w].end(), last.data(whole.weights[w])));
+      CHECK(std::equal(resumed.after[w].begin(), resumed.after[w].end(), last.data(v)));
+      CHECK(moved > 0);
       CHECK(apart <= 1e-14 * moved);
+      ++w;
     }
+    REQUIRE(w == at_once.after.size());
     std::filesystem::remove(files / "half.safetensors");
+  }
+}
+
+TEST_CASE("a training that is saved and resumed is the same to the bit") {
+  const folder files;
+  const graph g = small_gpt();
+  const byte_text text(some_text(), 4, 8, 5);
+  std::mt19937 random(7);
+  for (const long bytes : {4l, 2l}) {
+    INFO("numbers of " << bytes << " bytes");
+    const mesh_shape mesh = mesh_of({2});
+    const plan p = random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh, axis_choice::regathered), random, bytes);
+    const auto ranks = ranks_for(p.code);
+    train_options remember;
+    remember.keep_changes = true;
+    trainer at_once(*ranks, p.code, g, 3), half(*ranks, p.code, g, 3), rest(*ranks, p.code, g, 3);
+    const trained first = at_once.run(text, 3), second = at_once.run(text, 3, remember);
+    CHECK(half.run(text, 3).loss == first.loss);
+    CHECK(half.done() == 3);
+    half.save(files / "half.safetensors");
+    rest.resume(state_file<float>::open(files / "half.safetensors", g));
+    CHECK(rest.done() == 3);
+    const trained resumed = rest.run(text, 3, remember);
+    CHECK(rest.done() == 6);
+    CHECK(resumed.loss == second.loss);
+    CHECK(resumed.begun == second.begun);
+    CHECK((resumed.change == second.change));
+    const auto file = [&](const char* name) {
+      std::ifstream in(files / name, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    rest.save(files / "rest.safetensors");
+    at_once.save(files / "at_once.safetensors");
+    CHECK((file("rest.safetensors") == file("at_once.safetensors")));
+    CHECK_THROWS_WITH(rest.save("/nowhere/state"), "/nowhere/state: cannot be written");
   }
 }
 
@@ -70,7 +147,7 @@ TEST_CASE("files that are no state of the model are refused by name") {
     try {
       state::open(path, of);
       return "";
-    } catch (const host::bad_state& e) {
+    } catch (const bad_state& e) {
       return e.what();
     }
   };
@@ -83,11 +160,13 @@ TEST_CASE("files that are no state of the model are refused by name") {
   CHECK(why(small_gpt(1)).empty());  // what a smaller model needs is there
   CHECK(why(small_gpt(3)).find("tensor 'h.2.") != std::string::npos);
   CHECK(why(small_gpt(3)).find("is missing; the state is of another model") != std::string::npos);
-  CHECK_THROWS_WITH(host::state_file<float>::open(path, g), Catch::Contains("holds \"F64\", wanted are \"F32\""));
-  gpt_config wider = read_gpt(config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_gpt.json"));
+  CHECK_THROWS_WITH(state_file<float>::open(path, g), Catch::Contains("holds \"F64\", wanted are \"F32\""));
+  gpt_config wider = read_gpt(tiny("gpt"));
   wider.layers = 2;
   wider.sequence = 8;
-  CHECK(why(differentiate(refine(gpt(wider)))).find("tensor 'wte.weight' has shape [512,64], the model's is [500,64]") != std::string::npos);
+  CHECK(
+      why(differentiate(refine(gpt(wider)))).find("tensor 'wte.weight' has shape [512,64], the model's is [500,64]") !=
+      std::string::npos);
   const auto whole = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, whole - 8);
   CHECK(why(g).find("is it cut short?") != std::string::npos);

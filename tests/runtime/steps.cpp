@@ -1,5 +1,6 @@
-// Steps between partitions, over one axis and over several at once, carried out on devices that are arrays: what they say of
-// themselves (groups, counts, local shapes, bytes) is all that is used, and every device ends with what it should hold.
+// Steps between partitions, over one axis and over several at once, carried out on devices that are arrays: what they
+// say of themselves (groups, counts, local shapes, bytes) is all that is used, and every device ends with what it
+// should hold.
 #include "../catch.hpp"
 
 #include <cfp/core.hpp>
@@ -44,7 +45,8 @@ struct devices {
     for (int other = 0; other < mesh.devices(); ++other) {
       bool same_elsewhere = true;
       for (int a = 0; a < mesh.rank(); ++a)
-        same_elsewhere = same_elsewhere && (axes.contains(mesh.axes[a].label) || mesh.coordinate(device, a) == mesh.coordinate(other, a));
+        same_elsewhere = same_elsewhere &&
+                         (axes.contains(mesh.axes[a].label) || mesh.coordinate(device, a) == mesh.coordinate(other, a));
       long place = 0;
       for (const name& label : axes) {
         const int a = mesh.find(label.view());
@@ -69,7 +71,9 @@ struct devices {
       REQUIRE(s.contiguous() == (s.runs() == 1));
       REQUIRE(s.runs() * s.run() * s.devices == std::max(elements(s.before), elements(s.after)));
     }
-    const auto of = [&](long k) -> const values& { return held[static_cast<std::size_t>(all[static_cast<std::size_t>(k)])]; };
+    const auto of = [&](long k) -> const values& {
+      return held[static_cast<std::size_t>(all[static_cast<std::size_t>(k)])];
+    };
     values out;
     each_index(s.after, [&](extents at) {
       long value = 0;
@@ -115,11 +119,13 @@ struct devices {
   }
 };
 
-// What devices hold of a tensor whose elements are numbered; parts of sums are random but for the last, which completes them.
+// What devices hold of a tensor whose elements are numbered; parts of sums are random but for the last, which completes
+// them.
 devices hold(std::mt19937& random, const mesh_shape& mesh, const extents& shape, const partition& p) {
   devices out{mesh, shape, {}};
   const extents local = local_shape(p, shape, mesh);
-  std::map<std::pair<std::vector<int>, long>, long> given;  // by coordinates along all axes that are no parts, and element
+  std::map<std::pair<std::vector<int>, long>, long>
+      given;  // by coordinates along all axes that are no parts, and element
   for (int device = 0; device < mesh.devices(); ++device) {
     std::vector<int> place;
     bool last = true;
@@ -196,16 +202,19 @@ TEST_CASE("steps deliver what partitions mean, over one axis and several") {
 #endif
   std::mt19937 random(11);
   int wide = 0, compared = 0;
-  for (const std::vector<int>& sizes : std::vector<std::vector<int>>{{2}, {4}, {2, 2}, {2, 3}, {1, 4}, {2, 1, 2}, {2, 2, 2}, {2, 3, 2}}) {
+  for (const std::vector<int>& sizes :
+       std::vector<std::vector<int>>{{2}, {4}, {2, 2}, {2, 3}, {1, 4}, {2, 1, 2}, {2, 2, 2}, {2, 3, 2}}) {
     const mesh_shape mesh = mesh_of(sizes);
     for (int n = 0; n < cases; ++n) {
       extents shape;
       for (int d = 1 + below(random, 3); d > 0; --d) shape.push(12 * (1 + below(random, 2)));
       const partition from = some_partition(random, shape, mesh), to = some_partition(random, shape, mesh);
       const dimensions dims = named(shape);
-      INFO("from " << std::string(describe(from, dims.parts, mesh).view()) << " to " << std::string(describe(to, dims.parts, mesh).view()));
+      INFO("from " << std::string(describe(from, dims.parts, mesh).view()) << " to "
+                   << std::string(describe(to, dims.parts, mesh).view()));
       for (const long call : {0L, bytes_of_a_call}) {
-        const conversion c = convert(from, to, shape, 4, mesh, {true, call}), narrow = convert(from, to, shape, 4, mesh);
+        const conversion c = convert(from, to, shape, 4, mesh, {true, call}),
+                         narrow = convert(from, to, shape, 4, mesh);
         REQUIRE(c.possible);
         const step_list steps = detail::tell_steps(c, from, dims, shape, mesh, 4);
         devices x = hold(random, mesh, shape, from);
@@ -217,7 +226,8 @@ TEST_CASE("steps deliver what partitions mean, over one axis and several") {
         CHECK(holds(x, to));
         CHECK(steps.bytes() == c.bytes);
         bool helped = c.steps.size() == 1;  // taken at once; and axes that can stay are left alone
-        for (const conversion_step& s : narrow.steps) helped = helped || (detail::moving_axes(from, to, mesh) >> s.axis & 1) == 0;
+        for (const conversion_step& s : narrow.steps)
+          helped = helped || (detail::moving_axes(from, to, mesh) >> s.axis & 1) == 0;
         if (helped) continue;
         ++compared;
         if (call == 0) CHECK(c.bytes <= narrow.bytes);
@@ -240,5 +250,6 @@ TEST_CASE("sizes that only run time knows") {
   CHECK(known[0].contiguous());
   CHECK(known.bytes(2) == 3 * 24 * 2 / 4);
   CHECK_THROWS_WITH((steps<split_rows, whole>.at({{10, 3}, 2})),
-                    "dimension 'rows' has 10 elements, which 4 devices (model=4) do not divide; take a multiple of 4 or fewer devices");
+                    "dimension 'rows' has 10 elements, which 4 devices (model=4) do not divide; take a multiple of 4 "
+                    "or fewer devices");
 }

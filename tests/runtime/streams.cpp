@@ -3,34 +3,50 @@
 
 #include "small.hpp"
 
-#include <cfp/plan/plan.hpp>
-#include <cfp/profile/timeline.hpp>
+#include <cfp/profile/machine/timeline.hpp>
 
 #include <random>
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 TEST_CASE("a stream runs what is issued in order, and says what went wrong to who waits") {
   std::vector<int> done;
   {
-    host::side_stream s(8, [&](int i) {
-      if (i < 0) throw std::runtime_error("minus");
-      done.push_back(i);
-    });
+    host::side_stream s;
+    const auto issue = [&](int i) {
+      s.issue([&done, i] {
+        if (i < 0) throw std::runtime_error("minus");
+        done.push_back(i);
+      });
+    };
     for (int round = 0; round < 100; ++round) {
-      for (int i = 0; i < 8; ++i) s.issue(8 * round + i);
+      for (int i = 0; i < 8; ++i) issue(8 * round + i);
       s.wait(s.issued() - 3);
       s.wait_all();
       REQUIRE(done.size() == static_cast<std::size_t>(8 * (round + 1)));
     }
-    s.issue(-1);
-    s.issue(1000);
+    issue(-1);
+    issue(1000);
     CHECK_THROWS_WITH(s.wait_all(), "minus");
     CHECK_THROWS_WITH(s.wait_all(), "minus");
   }
   for (int i = 0; i < 800; ++i) CHECK(done[static_cast<std::size_t>(i)] == i);
   CHECK(done.size() == 800);  // nothing after the error
+}
+
+TEST_CASE("a stream takes more than it can hold") {
+  int done = 0;
+  host::side_stream s;
+  for (int i = 0; i < 5000; ++i)
+    s.issue([&done, i] {
+      if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      ++done;
+    });
+  CHECK(s.issued() == 5000);
+  s.wait_all();
+  CHECK(done == 5000);
 }
 
 TEST_CASE("a rank that fails while collectives are under way: all report, none hangs") {
@@ -40,18 +56,16 @@ TEST_CASE("a rank that fails while collectives are under way: all report, none h
   schedule order;
   order.overlap = true;
   std::mt19937 random(3);
-  const host::kernels<float> k;
   for (int n = 0; n < 6; ++n) {
     const plan p = random_plan(g, mesh, d, random, sizeof(float), order);
-    rank_pool pool(driver::sizes(mesh));
-    pool.set_deadline(std::chrono::seconds(30));
+    const auto ranks = threads(mesh);
     const auto begin = std::chrono::steady_clock::now();
     try {
-      pool.run([&](rank_context& rank) {
-        host::executor<float> run(p.code, g, k, rank, 1);
-        run.run(1);
-        if (rank.rank == 1) throw std::runtime_error("out of paper");
-        run.run(2);
+      ranks->run([&](rank& r) {
+        const auto run = r.load(p.code, g, 1);
+        run->step(1, 1);
+        if (r.number() == 1) throw std::runtime_error("out of paper");
+        run->step(2, 1);
       });
       CHECK(count_collectives(p.code, g).total_bytes() == 0);
     } catch (const rank_failure& e) {
@@ -59,10 +73,7 @@ TEST_CASE("a rank that fails while collectives are under way: all report, none h
       CHECK(e.errors().size() == 2);
     }
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
-    pool.run([&](rank_context& rank) {  // and the pool goes on
-      host::executor<float> run(p.code, g, k, rank, 1);
-      run.run(1);
-    });
+    ranks->run([&](rank& r) { r.load(p.code, g, 1)->step(1, 1); });  // and the ranks go on
   }
 }
 
@@ -77,7 +88,8 @@ TEST_CASE("the order of a program keeps what it computes, and memory is not shar
       order.ahead = 1 + n % 4;
       const plan p = random_plan(g, mesh, d, random, sizeof(float), order);
       const stream_order streams = order_of(p.code);
-      // Replays it: a collective is done only when somebody has waited for it. What it touches is touched by nobody before.
+      // Replays it: a collective is done only when somebody has waited for it. What it touches is touched by nobody
+      // before.
       std::vector<int> under_way;
       const auto overlap = [&](int a, int b) {
         const buffer &x = p.code[p.code[a].root], &y = p.code[p.code[b].root];
@@ -99,11 +111,13 @@ TEST_CASE("the order of a program keeps what it computes, and memory is not shar
         while (!under_way.empty() && under_way.front() <= streams.waits_for[i]) under_way.erase(under_way.begin());
         for (const int other : under_way)
           each(now, [&](int a, bool writes) {
-            each(p.code.code[static_cast<std::size_t>(other)], [&](int b, bool written) { clashes += (writes || written) && overlap(a, b); });
+            each(p.code.code[static_cast<std::size_t>(other)],
+                 [&](int b, bool written) { clashes += (writes || written) && overlap(a, b); });
           });
       }
       CHECK(clashes == 0);
-      if (order.overlap && count_collectives(p.code, g).total_bytes() > 0) CHECK(std::any_of(p.code.code.begin(), p.code.code.end(), [](const instruction& i) { return i.beside; }));
+      if (order.overlap && count_collectives(p.code, g).total_bytes() > 0)
+        CHECK(std::any_of(p.code.code.begin(), p.code.code.end(), [](const instruction& i) { return i.beside; }));
     }
   }
 }

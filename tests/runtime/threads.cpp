@@ -2,7 +2,7 @@
 // hang.
 #include "../catch.hpp"
 
-#include <cfp/runtime/host/run_ranks.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
 
 #include <array>
 #include <atomic>
@@ -71,8 +71,7 @@ buffers<T> random_buffers(int ranks, std::size_t count, unsigned seed) {
       const int mantissa = static_cast<int>(random() % 200001) - 100000;
       if constexpr (std::is_floating_point_v<T>)
         x = static_cast<T>(mantissa) / T(3) * static_cast<T>(1 << (random() % 12));
-      else
-        x = static_cast<T>(mantissa);
+      else x = static_cast<T>(mantissa);
     }
   return all;
 }
@@ -102,9 +101,7 @@ void check_all_reduce(cfp::rank_pool& pool, std::size_t count, reduction op) {
   const auto inputs = random_buffers<T>(pool.size(), count, static_cast<unsigned>(count) + 1);
   const auto expected = reference(inputs, op);
   auto outputs = inputs;
-  pool.run([&](rank_context& c) {
-    c.world.all_reduce(outputs[static_cast<std::size_t>(c.rank)].data(), count, op);
-  });
+  pool.run([&](rank_context& c) { c.world.all_reduce(outputs[static_cast<std::size_t>(c.rank)].data(), count, op); });
   for (const auto& out : outputs) CHECK(same_bits(out, expected));
 }
 
@@ -119,9 +116,7 @@ std::string failure(F f) {
   return "no failure";
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// What every rank is told by the collective it calls, and the failure of the whole.
 struct verdict {
@@ -252,8 +247,7 @@ TEST_CASE("all_to_all is a transposition of parts, and its own inverse") {
       for (std::size_t to = 0; to < n; ++to)
         for (std::size_t from = 0; from < n; ++from)
           for (std::size_t i = 0; i < part; ++i)
-            transposed = transposed &&
-                         std::equal_to<>{}(once[to][from * part + i], inputs[from][to * part + i]);
+            transposed = transposed && std::equal_to<>{}(once[to][from * part + i], inputs[from][to * part + i]);
       CHECK(transposed);
     }
   }
@@ -381,8 +375,8 @@ TEST_CASE("calls and bytes are counted as a ring sends them") {
       const auto b = static_cast<std::int64_t>(8 * count), k = static_cast<std::int64_t>(n);
       for (std::size_t r = 0; r < n; ++r) {
         CHECK(counted[r].calls == std::array<std::int64_t, 5>{2, 1, 1, 1, 1});
-        CHECK(counted[r].bytes == std::array<std::int64_t, 5>{2 * (2 * (k - 1) * b / k), (k - 1) * b,
-                                                              (k - 1) * b, (k - 1) * b, (k - 1) * b / k});
+        CHECK(counted[r].bytes == std::array<std::int64_t, 5>{2 * (2 * (k - 1) * b / k), (k - 1) * b, (k - 1) * b,
+                                                              (k - 1) * b, (k - 1) * b / k});
         CHECK(axis[r].calls == std::array<std::int64_t, 5>{0, 0, 0, 0, 1});
         CHECK(axis[r].bytes == std::array<std::int64_t, 5>{0, 0, 0, 0, (k - 1) * (b / 2) / k});
         CHECK(reset[r].calls == std::array<std::int64_t, 5>{});
@@ -424,13 +418,15 @@ TEST_CASE("a link makes collectives of its axis take as long as it would, and ch
   const std::vector<seen> without = run();
   pool.set_link(0, {0.004, 1e6});
   const std::vector<seen> with = run();
-  constexpr cfp::collective_kind kinds[] = {cfp::collective_kind::all_reduce, cfp::collective_kind::all_gather, cfp::collective_kind::reduce_scatter, cfp::collective_kind::all_to_all,
+  constexpr cfp::collective_kind kinds[] = {cfp::collective_kind::all_reduce, cfp::collective_kind::all_gather,
+                                            cfp::collective_kind::reduce_scatter, cfp::collective_kind::all_to_all,
                                             cfp::collective_kind::broadcast};
   for (std::size_t r = 0; r < 4; ++r) {
     CHECK(with[r].results == without[r].results);
     CHECK(with[r].sent.bytes == without[r].sent.bytes);
     for (std::size_t i = 0; i < 5; ++i)
-      CHECK(with[r].seconds[i] >= 0.004 + static_cast<double>(with[r].sent.bytes[static_cast<std::size_t>(kinds[i])]) / 1e6);
+      CHECK(with[r].seconds[i] >=
+            0.004 + static_cast<double>(with[r].sent.bytes[static_cast<std::size_t>(kinds[i])]) / 1e6);
   }
   pool.set_link(0, {});
   CHECK(run()[0].results == without[0].results);
@@ -492,8 +488,7 @@ TEST_CASE("a failure of a group of one is a failure of the world") {
     if (c.rank == 1) throw 7;
     for (;;) c.axes[1].barrier();
   });
-  CHECK(v.told[0] ==
-        "rank 0 stopped in barrier on axis 1: rank 1 failed: an exception that is no std::exception");
+  CHECK(v.told[0] == "rank 0 stopped in barrier on axis 1: rank 1 failed: an exception that is no std::exception");
 }
 
 TEST_CASE("a rank that leaves stops those who wait for it") {
@@ -549,16 +544,13 @@ TEST_CASE("different calls of a group throw on all its ranks and name two of the
        "rank 0 calls broadcast of 16 elements while rank 1 calls broadcast of 15 elements"},
       {[](group g) { g.barrier(); }, [](group g) { g.reduce_scatter(f, f + 8, 1, reduction::sum); },
        "rank 0 calls barrier while rank 1 calls reduce_scatter of 1 element"},
-      {[](group g) { g.all_reduce(f, 4, reduction::sum); },
-       [](group g) { g.all_reduce(d, 4, reduction::sum); },
+      {[](group g) { g.all_reduce(f, 4, reduction::sum); }, [](group g) { g.all_reduce(d, 4, reduction::sum); },
        "rank 0 calls all_reduce of 4 elements (float32, sum) while rank 1 calls all_reduce of 4 elements "
        "(float64, "
        "sum)"},
-      {[](group g) { g.all_reduce(f, 4, reduction::sum); },
-       [](group g) { g.all_reduce(i, 4, reduction::sum); },
+      {[](group g) { g.all_reduce(f, 4, reduction::sum); }, [](group g) { g.all_reduce(i, 4, reduction::sum); },
        "(float32, sum) while rank 1 calls all_reduce of 4 elements (int32, sum)"},
-      {[](group g) { g.all_reduce(f, 4, reduction::max); },
-       [](group g) { g.all_reduce(f, 4, reduction::min); },
+      {[](group g) { g.all_reduce(f, 4, reduction::max); }, [](group g) { g.all_reduce(f, 4, reduction::min); },
        "rank 0 calls all_reduce of 4 elements (float32, max) while rank 1 calls all_reduce of 4 elements "
        "(float32, "
        "min)"},
@@ -634,10 +626,8 @@ TEST_CASE("a deadline names who is missing, and where") {
   }
   SECTION("ranks that wait for each other in different groups") {
     const verdict v = judge(pool, [&](rank_context& c) {
-      if (c.rank == 0)
-        c.world.barrier();
-      else
-        c.axes[static_cast<std::size_t>(c.rank % 2)].barrier();
+      if (c.rank == 0) c.world.barrier();
+      else c.axes[static_cast<std::size_t>(c.rank % 2)].barrier();
     });
     REQUIRE(v.errors.size() == 4);
     CHECK(contains(v.errors[0].message, " waited 20 ms in barrier"));
@@ -672,8 +662,7 @@ TEST_CASE("a deadline that passes just as the last rank comes decides the same f
       std::vector<float> mine(1000, 1.0f);  // gone when the rank fails
       if (c.rank == 1) {
         const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(repeat % 150);
-        while (std::chrono::steady_clock::now() < until) {
-        }
+        while (std::chrono::steady_clock::now() < until) {}
       }
       c.world.all_reduce(mine.data(), mine.size(), reduction::sum);
       passed[c.rank] = true;
@@ -694,10 +683,8 @@ TEST_CASE("an error that a rank swallows still fails the job, and every later co
       for (int i = 0; i < 10; ++i) {
         float x[8] = {};
         try {
-          if (c.rank == 0 && i == 0)
-            c.world.all_gather(x, x + 4, 1);
-          else
-            c.world.all_to_all(x, x + 4, 1);
+          if (c.rank == 0 && i == 0) c.world.all_gather(x, x + 4, 1);
+          else c.world.all_to_all(x, x + 4, 1);
         } catch (const cfp::communicator_error&) {
           ++thrown;
         }
@@ -763,9 +750,8 @@ TEST_CASE("a failure elsewhere finds a round entered by all of its ranks or by n
 TEST_CASE("ranks that fail at the same time are all reported") {
   const watchdog guard;
   cfp::rank_pool pool(4);
-  const std::string message = failure([&] {
-    pool.run([](rank_context& c) { throw std::runtime_error("cause " + std::to_string(c.rank)); });
-  });
+  const std::string message =
+      failure([&] { pool.run([](rank_context& c) { throw std::runtime_error("cause " + std::to_string(c.rank)); }); });
   for (int r = 0; r < 4; ++r)
     CHECK(contains(message, "rank " + std::to_string(r) + " failed: cause " + std::to_string(r)));
   check_pool_works(pool);
@@ -775,8 +761,7 @@ TEST_CASE("a pool runs many short jobs, each on every rank, one at a time") {
   const watchdog guard;
   cfp::rank_pool pool(3);
   std::vector<int> calls(3, 0);
-  for (int job = 0; job < 1000; ++job)
-    pool.run([&](rank_context& c) { ++calls[static_cast<std::size_t>(c.rank)]; });
+  for (int job = 0; job < 1000; ++job) pool.run([&](rank_context& c) { ++calls[static_cast<std::size_t>(c.rank)]; });
   CHECK(calls == std::vector<int>{1000, 1000, 1000});
   const std::string nested = failure([&] {
     pool.run([&](rank_context& c) {

@@ -1,11 +1,15 @@
 // What a training step does beside forward and backward: micro-batches, clipping, the schedule, dropout.
 #include "../catch.hpp"
 
+#include "open_engine.hpp"
 #include "small.hpp"
 
-#include <cfp/profile/roofline.hpp>
+#include <cfp/plan/named.hpp>
+#include <cfp/profile/machine/roofline.hpp>
+#include <cfp/session/race.hpp>
 
 using namespace cfp;
+using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
@@ -18,10 +22,10 @@ graph small_gpt(const training& how, double dropout = 0) {
   return differentiate(refine(gpt(c)), how);
 }
 
-driver::trained<double> alone(const graph& g, long steps) {
-  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5);
-  const auto out = driver::train(single(g, sizeof(double)), g, host::kernels<double>(), text, steps, 3);
-  for (std::size_t w = 0; w < out.weights.size(); ++w) CHECK(out.before[w] != out.after[w]);
+trained alone(const graph& g, long steps) {
+  const byte_text text(some_text(), 4 / g.passes, 8, 5);
+  const trained out = train_on(single(g, sizeof(double)), g, text, steps, 3);
+  CHECK(all_changed(out));
   return out;
 }
 
@@ -30,17 +34,13 @@ std::vector<double> after(const graph& g, const std::string& label, long steps) 
   const program p = single(g, sizeof(double));
   const int v = g.find(label);
   REQUIRE(v >= 0);
-  std::vector<double> out(static_cast<std::size_t>(elements(g[v].shape)));
-  const host::kernels<double> k;
-  const driver::byte_text text(some_text(), 4 / g.passes, 8, 5);
-  rank_pool pool(1);
-  pool.run([&](rank_context& rank) {
-    host::executor<double> run(p, g, k, rank, 3);
-    for (long s = 1; s <= steps; ++s) {
-      const auto data = text.of_step(s, p.passes);
-      run.run(s, [&](int pass) { driver::give(run, g, data[static_cast<std::size_t>(pass)]); });
-    }
-    run.memory().collect(v, out.data());
+  std::vector<double> out;
+  shared_batches text(g, byte_text(some_text(), 4 / g.passes, 8, 5));
+  const auto ranks = ranks_for(p);
+  ranks->run([&](rank& r) {
+    const auto run = r.load(p, g, 3);
+    for (long s = 1; s <= steps; ++s) one_step(*run, p, text, s);
+    out = whole(r, *run, g, v);
   });
   return out;
 }
@@ -48,7 +48,8 @@ std::vector<double> after(const graph& g, const std::string& label, long steps) 
 std::vector<std::string> moments(const graph& g) {
   std::vector<std::string> out;
   for (const value& v : g.values)
-    if (v.role == value_role::state && v.producer < 0 && v.label.view().ends_with(".exp_avg")) out.emplace_back(v.label.view());
+    if (v.role == value_role::state && v.producer < 0 && v.label.view().ends_with(".exp_avg"))
+      out.emplace_back(v.label.view());
   return out;
 }
 
@@ -57,11 +58,11 @@ std::vector<std::string> moments(const graph& g) {
 TEST_CASE("a batch in pieces trains as the batch at once") {
   training how;
   how.clip = 0.5;
-  const auto whole = alone(small_gpt(how), 6);
+  const trained at_once = alone(small_gpt(how), 6);
   for (int pieces : {2, 4}) {
     how.micro_batches = pieces;
     const graph g = small_gpt(how);
-    const auto apart = driver::compare(whole, alone(g, 6), g);
+    const auto apart = compare(at_once, alone(g, 6), g);
     INFO(pieces << " pieces, worst tensor " << apart.worst);
     CHECK(apart.loss <= 1e-12);
     CHECK(apart.parameters <= 1e-8);
@@ -85,7 +86,8 @@ TEST_CASE("gradients are clipped by the norm of all of them") {
     for (const std::string& m : {std::string("wte.weight.exp_avg"), std::string("h.0.attn.c_attn.weight.exp_avg")}) {
       const std::vector<double> x = after(g, m, 1);
       double apart = 0, size = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) apart += std::pow(x[i] - factor * first[m][i], 2), size += std::pow(factor * first[m][i], 2);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        apart += std::pow(x[i] - factor * first[m][i], 2), size += std::pow(factor * first[m][i], 2);
       CHECK(apart <= 1e-20 * size);
     }
   }
@@ -108,8 +110,8 @@ TEST_CASE("the learning rate rises, falls along a cosine, and stays") {
   const graph slow = small_gpt(how);
   const auto a = alone(g, 1), b = alone(slow, 1);
   for (std::size_t w = 0; w < a.weights.size(); ++w)
-    for (std::size_t i = 0; i < a.after[w].size(); i += 17)
-      CHECK(4 * (b.after[w][i] - b.before[w][i]) == Approx(a.after[w][i] - a.before[w][i]).margin(1e-12));
+    for (std::size_t i = 0; i < a.change[w].size(); i += 17)
+      CHECK(4 * b.change[w][i] == Approx(a.change[w][i]).margin(1e-12));
 }
 
 TEST_CASE("dropout keeps the mean, and differs from step to step, from place to place and from seed to seed") {
@@ -120,16 +122,15 @@ TEST_CASE("dropout keeps the mean, and differs from step to step, from place to 
   graph g = net.recorded;
   g[g.find("x")].fill = {1.0};
   const program p = single(g, sizeof(double));
-  const host::kernels<double> k;
   const auto run = [&](std::uint64_t seed, long step, const char* of) {
     std::vector<double> out;
     rank_pool pool(1);
     pool.run([&](rank_context& rank) {
-      host::executor<double> e(p, g, k, rank, seed);
-      e.run(step);
+      open_engine<double> e(p, g, rank, seed);
+      e->step(step, 1);
       for (std::size_t i = 0; i < p.buffers.size(); ++i)
         if (g[p.buffers[i].value].label == of) {
-          const double* const at = static_cast<const double*>(e.memory()[static_cast<int>(i)]);
+          const double* const at = e.at(static_cast<int>(i));
           out.assign(at, at + 40 * 1003);
         }
     });
@@ -139,10 +140,12 @@ TEST_CASE("dropout keeps the mean, and differs from step to step, from place to 
   const double n = static_cast<double>(both.size());
   double none = 0, one = 0, two = 0, sum = 0;
   for (double y : both) {
-    none += y == 0, one += y > 1 && y < 2, two += y > 2;
+    none += y == 0, one += (y > 1 && y < 2), two += (y > 2);
     sum += y;
   }
-  const auto is_share = [&](double count, double share) { return std::abs(count - n * share) <= 5 * std::sqrt(n * share * (1 - share)); };
+  const auto is_share = [&](double count, double share) {
+    return std::abs(count - n * share) <= 5 * std::sqrt(n * share * (1 - share));
+  };
   CHECK(none + one + two == n);
   CHECK(is_share(none, 0.3 * 0.3));  // the two are independent of each other
   CHECK(is_share(one, 2 * 0.3 * 0.7));
@@ -158,7 +161,6 @@ TEST_CASE("dropout keeps the mean, and differs from step to step, from place to 
 
 TEST_CASE("micro-batches, clipping and dropout train on every mesh as on one rank, and send what was inferred") {
   std::mt19937 random(4);
-  const host::kernels<double> k;
   for (const auto& [mesh, cases] : {std::pair{mesh_of({2}), 12}, {mesh_of({4}), 6}, {mesh_of({2, 2}), 12}}) {
     training how;
     how.clip = 0.5;
@@ -168,29 +170,35 @@ TEST_CASE("micro-batches, clipping and dropout train on every mesh as on one ran
     const graph g = small_gpt(how, 0.1);
     const auto expected = alone(g, 6);
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
-    const driver::byte_text text(some_text(), 4 / g.passes, 8, 5);
+    const byte_text text(some_text(), 4 / g.passes, 8, 5);
     for (int n = 0; n < cases; ++n) {
       const plan p = random_plan(g, mesh, d, random, sizeof(double));
-      const auto apart = driver::compare(expected, driver::train(p.code, g, k, text, 6, 3), g);
+      const auto apart = compare(expected, train_on(p.code, g, text, 6, 3), g);
       INFO("case " << n << ", worst tensor " << apart.worst);
       CHECK(apart.loss <= 1e-10);
       CHECK(apart.parameters <= 1e-7);
       if (n % 4 != 0) continue;
       const plan in_float = realise("float", g, mesh, d, p.choices);
-      CHECK(driver::race({&in_float}, g, mesh, host::kernels<float>(), text, 1, 3, {})[0].sent == count_collectives(in_float.code, g));
+      CHECK(race(*ranks_for(in_float.code), {&in_float.code}, g, text, {1, 3, {}})[0].sent ==
+            count_collectives(in_float.code, g));
     }
   }
 }
 
-TEST_CASE("a step in pieces needs less memory, reduces gradients once, and gathers weights once unless they are regathered") {
+TEST_CASE(
+    "a step in pieces needs less memory, reduces gradients once, and gathers weights once unless they are regathered") {
   long table_bytes = 0, other_bytes = 0;
   const auto sized = [&](int pieces) {
     model net;
-    const dimension batch{"batch", 64 / pieces}, sequence{"sequence", 32}, width{"width", 64}, hidden{"hidden", 128}, vocabulary{"vocabulary", 256};
-    const tensor table = net.weight("table", {vocabulary, width}, {0, 0.1}), up = net.weight("up", {width, hidden}, {0, 0.1});
-    const tensor down = net.weight("down", {hidden, width}, {0, 0.1}), head = net.weight("head", {width, vocabulary}, {0, 0.1});
+    const dimension batch{"batch", 64 / pieces}, sequence{"sequence", 32}, width{"width", 64}, hidden{"hidden", 128},
+        vocabulary{"vocabulary", 256};
+    const tensor table = net.weight("table", {vocabulary, width}, {0, 0.1}),
+                 up = net.weight("up", {width, hidden}, {0, 0.1});
+    const tensor down = net.weight("down", {hidden, width}, {0, 0.1}),
+                 head = net.weight("head", {width, vocabulary}, {0, 0.1});
     const tensor middle = gelu(linear(lookup(table, indices(net, "tokens", {batch, sequence}, 256)), up));
-    net.recorded.loss = gpt_loss(net, linear(linear(middle, down), head), indices(net, "targets", {batch, sequence}, 256)).id;
+    net.recorded.loss =
+        gpt_loss(net, linear(linear(middle, down), head), indices(net, "targets", {batch, sequence}, 256)).id;
     table_bytes = 4 * 256 * 64;
     other_bytes = 4 * (64 * 128 + 128 * 64 + 64 * 256);
     training how;
@@ -213,7 +221,8 @@ TEST_CASE("a step in pieces needs less memory, reduces gradients once, and gathe
     CHECK(sent(g, "batch/scattered batch", kind::reduce_scatter) == (table_bytes + other_bytes) / 2);
     CHECK(sent(g, "batch/scattered batch", kind::all_gather) == (table_bytes + other_bytes) / 2);
     CHECK(sent(g, "batch/regathered batch", kind::reduce_scatter) == passes * (table_bytes + other_bytes) / 2);
-    CHECK(sent(g, "batch/regathered batch", kind::all_gather) == passes * (table_bytes + 2 * other_bytes) / 2);  // no gradient reads the table
+    CHECK(sent(g, "batch/regathered batch", kind::all_gather) ==
+          passes * (table_bytes + 2 * other_bytes) / 2);  // no gradient reads the table
   }
 }
 
@@ -222,19 +231,22 @@ TEST_CASE("a training that ends in what is no number is not taken for right") {
   value v;
   v.label = "w";
   g.add(v);
-  driver::trained<float> right;
+  trained right;
   right.loss = {2.0, 1.0};
   right.weights = {0};
-  right.before = {{0.0f, 0.0f}};
-  right.after = {{1.0f, 2.0f}};
-  CHECK(driver::compare(right, right, g).loss == 0);
-  CHECK(driver::compare(right, right, g).parameters == 0);
-  driver::trained<float> wrong = right;
+  right.change = {{1.0f, 2.0f}};
+  right.begun = {1};
+  CHECK(compare(right, right, g).loss == 0);
+  CHECK(compare(right, right, g).parameters == 0);
+  trained wrong = right;
   wrong.loss[1] = std::nan("");
-  wrong.after[0][1] = std::nanf("");
+  wrong.change[0][1] = std::nanf("");
   const double infinite = std::numeric_limits<double>::infinity();
   for (const auto& [a, b] : {std::pair{right, wrong}, {wrong, right}, {wrong, wrong}}) {
-    CHECK(driver::compare(a, b, g).loss == infinite);
-    CHECK(driver::compare(a, b, g).parameters == infinite);
+    CHECK(compare(a, b, g).loss == infinite);
+    CHECK(compare(a, b, g).parameters == infinite);
   }
+  trained elsewhere = right;  // changed alike, but from other weights
+  elsewhere.begun = {2};
+  CHECK(compare(right, elsewhere, g).parameters == infinite);
 }

@@ -3,7 +3,7 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/op/softmax.hpp>
-#include <cfp/runtime/lower.hpp>
+#include <cfp/program/lower.hpp>
 
 using namespace cfp;
 

@@ -46,7 +46,8 @@ static_assert(columns.communication_free() && columns.results[0] == split(3, 2, 
 constexpr auto inner = propagate(linear, linearity::each, {{split(3, 2, 1), split(2, 0, 1)}, 2}, mesh);
 static_assert(inner.communication_free() && inner.results[0] == owed(3, 1));
 constexpr auto wrong = propagate(linear, linearity::each, {{split(3, 2, 1), whole2}, 2}, mesh);
-static_assert(wrong.why.kind == conflict::disagree && wrong.why.axis == 1 && wrong.why.operand == 0 && wrong.why.other == 1);
+static_assert(wrong.why.kind == conflict::disagree && wrong.why.axis == 1 && wrong.why.operand == 0 &&
+              wrong.why.other == 1);
 static_assert(linear.factors[wrong.why.factor].label == "in");
 
 // Partial sums pass additions of two partials, and nothing that is not linear.
@@ -54,7 +55,8 @@ constexpr int two_two[] = {2, 2};
 constexpr rule add = parse("..., ... -> ...", two_two);
 static_assert(propagate(add, linearity::all, {{owed(2, 0), owed(2, 0)}, 2}, mesh).results[0] == owed(2, 0));
 static_assert(propagate(add, linearity::all, {{owed(2, 0), whole2}, 2}, mesh).why.kind == conflict::partial_operand);
-static_assert(propagate(add, linearity::none, {{owed(2, 0), owed(2, 0)}, 2}, mesh).why.kind == conflict::partial_operand);
+static_assert(propagate(add, linearity::none, {{owed(2, 0), owed(2, 0)}, 2}, mesh).why.kind ==
+              conflict::partial_operand);
 
 // Conversions: the table of collectives, with the bytes a device sends; B = 8 * 8 * 4 bytes.
 constexpr extents shape{{8, 8}, 2};
@@ -106,15 +108,16 @@ constexpr partition owed_twice = [] {
   p.partial[1] = {true, reduction::sum};
   return p;
 }();
-static_assert(leads(both, whole2, 3 * B / 8 + B / 2, 2));    // inner axis first: a half, then all
+static_assert(leads(both, whole2, 3 * B / 8 + B / 2, 2));     // inner axis first: a half, then all
 static_assert(leads(crossed, whole2, 3 * B / 8 + B / 2, 2));  // the larger axis first, while there is less to send
 static_assert(leads(both, crossed, 3 * (B / 2) / 16, 1));     // one all-to-all
 static_assert(leads(whole2, both, 0, 0) && leads(whole2, crossed, 0, 0) && leads(split(2, 0, 0), both, 0, 0));
 // Two all-reduces would send 5 B / 2; scatter, reduce, gather sends less.
 static_assert(leads(owed_twice, whole2, 3 * B / 4 + B / 4 + 3 * B / 4, 3));
 static_assert(leads(owed_twice, crossed, 3 * B / 4 + B / 8, 2));
-static_assert(leads(both, both_reversed, between(both, both_reversed).bytes, between(both, both_reversed).collectives()));
-static_assert(between(both, both_reversed).bytes > 0);  // a permutation of the pieces
+static_assert(leads(both, both_reversed, between(both, both_reversed).bytes,
+                    between(both, both_reversed).collectives()));
+static_assert(between(both, both_reversed).bytes > 0);                            // a permutation of the pieces
 static_assert(leads(split(2, 0, 1), split(2, 0, 0), 3 * B / 16 + 3 * B / 8, 2));  // less than a gather: 3 B / 4
 static_assert(leads(owed(2, 1), owed(2, 1), 0, 0) && leads(both, both, 0, 0) && leads(crossed, crossed, 0, 0));
 // Maxima reduce as sums do, but are never made of zeros.
@@ -132,10 +135,12 @@ static_assert(after(after(split(2, 0, 1), {conversion_step::all_gather, 1, 0, 0,
                     {conversion_step::slice, 1, 0, 0, reduction::sum}) == split(2, 0, 1));
 static_assert(after(owed(2, 1), {conversion_step::all_reduce, 1, 0, 0, reduction::sum}) == whole2);
 static_assert(!(both == both_reversed) && both.on(0) == both_reversed.on(0) && both.on(1) == both_reversed.on(1));
-static_assert(both.on(0) == placement{placement::split, 0, reduction::sum} && owed(2, 1).on(1).kind == placement::partial);
+static_assert(both.on(0) == placement{placement::split, 0, reduction::sum} &&
+              owed(2, 1).on(1).kind == placement::partial);
 static_assert(crossed.dim_of(1) == 1 && owed(2, 1).dim_of(1) == -1 && owed(2, 1).is_partial() && !crossed.is_partial());
 // What a device holds: rank 6 stands at (1, 2).
-static_assert(local_shape(both, shape, mesh) == extents{{1, 8}, 2} && local_shape(crossed, shape, mesh) == extents{{4, 2}, 2});
+static_assert(local_shape(both, shape, mesh) == extents{{1, 8}, 2} &&
+              local_shape(crossed, shape, mesh) == extents{{4, 2}, 2});
 static_assert(piece_of(both, 0, mesh, 6) == 1 * 4 + 2 && piece_of(both_reversed, 0, mesh, 6) == 2 * 2 + 1);
 static_assert(divides(both, shape, mesh) && !divides(both, extents{{4, 8}, 2}, mesh));
 
@@ -145,20 +150,25 @@ static_assert(marked.combine == reduction::max && marked.coordinates.size() == 2
 static_assert(marked.coordinates[0] == marked.find("q") && marked.coordinates[1] == marked.find("k"));
 static_assert(parse("a b -> a; min b").combine == reduction::min && parse("a b -> a").combine == reduction::sum);
 constexpr rule table = parse("v m, b -> b m; onehot v");
-static_assert(table.factors[table.find("v")].one_hot && table.is_reduction(table.find("v")) && table.is_parallel(table.find("m")));
+static_assert(table.factors[table.find("v")].one_hot && table.is_reduction(table.find("v")) &&
+              table.is_parallel(table.find("m")));
 static_assert(parse("b m, b -> v m; onehot v").is_parallel(3 - 1));  // scattered into: the table may be split
 static_assert(qkv.factors[qkv.find("three")].whole && !qkv.factors[qkv.find("h")].whole);
-static_assert(qkv.operands[0].factors.size() == 5 && qkv.results.size() == 3 && qkv.operands[0].group[1] != qkv.operands[0].group[2]);
+static_assert(qkv.operands[0].factors.size() == 5 && qkv.results.size() == 3 &&
+              qkv.operands[0].group[1] != qkv.operands[0].group[2]);
 constexpr int four_three[] = {4, 3};
 static_assert(parse("b ..., ... -> b ...", four_three) == parse("b ..., ... -> b ...", 3));
 static_assert(parse("b ..., ... -> b ...", four_three).factors.size() == 4);
 static_assert(parse("..., ... -> ...").factors.empty());  // bound to numbers
 static_assert(parse("a b,c->a c") == parse("  a  b ,  c  ->  a  c ") && !(parse("a -> a") == parse("b -> b")));
-static_assert(parse("-> ").operands.size() == 1 && parse("-> ").operands[0].factors.empty() && parse("a b -> ").results[0].factors.empty());
+static_assert(parse("-> ").operands.size() == 1 && parse("-> ").operands[0].factors.empty() &&
+              parse("a b -> ").results[0].factors.empty());
 
 // What is no rule, as a question.
 template <lit Text>
-concept is_rule = requires { typename std::bool_constant<(parse(Text.view()), true)>; };
+concept is_rule = requires {
+  typename std::bool_constant<(parse(Text.view()), true)>;
+};
 static_assert(is_rule<"a b, b c -> a c"> && is_rule<"a (b c) -> b a c; whole b">);
 static_assert(!is_rule<"a b"> && !is_rule<"a -> b"> && !is_rule<"a a -> a"> && !is_rule<"a -> a; max b"> &&
               !is_rule<"a -> a; half a"> && !is_rule<"a -> a; max"> && !is_rule<"(a -> a"> && !is_rule<"a -> a -> a"> &&
@@ -170,7 +180,7 @@ static_assert(weight_only.why.kind == conflict::disagree && weight_only.why.axis
               weight_only.why.operand == 1 && weight_only.why.other == 0);
 constexpr auto two_factors = propagate(linear, linearity::each, {{split(3, 0, 1), split(2, 1, 1)}, 2}, mesh);
 static_assert(two_factors.why.kind == conflict::disagree && two_factors.why.axis == 1);  // one axis, two factors
-constexpr partition slices5 = split(5, 2, 0);  // "three" of b s three h d
+constexpr partition slices5 = split(5, 2, 0);                                            // "three" of b s three h d
 static_assert(propagate(qkv, linearity::all, {{slices5}, 1}, mesh).why.kind == conflict::whole_split);
 constexpr auto heads = propagate(qkv, linearity::all, {{split(5, 3, 1)}, 1}, mesh);
 static_assert(heads.communication_free() && heads.results.size() == 3 && heads.results[2] == split(4, 1, 1));
@@ -179,11 +189,14 @@ constexpr auto grid = propagate(linear, linearity::each, {{split(3, 0, 0), split
 static_assert(grid.communication_free() && grid.results[0].dims[0].back() == 0 && grid.results[0].dims[2].back() == 1);
 static_assert(grid.assigned.factor[0] == first && grid.assigned.factor[1] == out);
 static_assert(propagate(add, linearity::all, {{both, both}, 2}, mesh).results[0] == both);
-static_assert(propagate(add, linearity::all, {{both_reversed, both_reversed}, 2}, mesh).why.kind == conflict::not_major);
+static_assert(propagate(add, linearity::all, {{both_reversed, both_reversed}, 2}, mesh).why.kind ==
+              conflict::not_major);
 // A product passes one partial operand, not two, nor a partial and a split one along the same axis.
 static_assert(propagate(linear, linearity::each, {{owed(3, 1), whole2}, 2}, mesh).results[0] == owed(3, 1));
-static_assert(propagate(linear, linearity::each, {{owed(3, 1), owed(2, 1)}, 2}, mesh).why.kind == conflict::partial_operand);
-static_assert(propagate(linear, linearity::each, {{owed(3, 1), split(2, 1, 1)}, 2}, mesh).why.kind == conflict::partial_operand);
+static_assert(propagate(linear, linearity::each, {{owed(3, 1), owed(2, 1)}, 2}, mesh).why.kind ==
+              conflict::partial_operand);
+static_assert(propagate(linear, linearity::each, {{owed(3, 1), split(2, 1, 1)}, 2}, mesh).why.kind ==
+              conflict::partial_operand);
 static_assert(propagate(linear, linearity::each, {{owed(3, 1), split(2, 1, 0)}, 2}, mesh).communication_free());
 // A maximum is owed as a maximum, and no addition passes it on.
 constexpr auto row_max = propagate(parse("b v -> b; max v"), linearity::none, {{split(2, 1, 1)}, 1}, mesh);
@@ -197,16 +210,22 @@ constexpr assignment by_head = [] {
   return a;
 }();
 constexpr factor_sizes qkv_sizes{{4, 4, 3, 8, 2}, 5}, few_heads{{4, 4, 3, 2, 8}, 5};
-static_assert(operand_partition(qkv, 0, by_head) == split(5, 3, 1) && result_partition(qkv, 0, by_head) == split(4, 1, 1));
-static_assert(admissible(qkv, linearity::all, qkv_sizes, by_head, mesh) && !admissible(qkv, linearity::all, few_heads, by_head, mesh));
-static_assert(!admissible(qkv, linearity::all, qkv_sizes, assignment{{static_cast<signed char>(qkv.find("three"))}}, mesh));
+static_assert(operand_partition(qkv, 0, by_head) == split(5, 3, 1) &&
+              result_partition(qkv, 0, by_head) == split(4, 1, 1));
+static_assert(admissible(qkv, linearity::all, qkv_sizes, by_head, mesh) &&
+              !admissible(qkv, linearity::all, few_heads, by_head, mesh));
+static_assert(!admissible(qkv, linearity::all, qkv_sizes, assignment{{static_cast<signed char>(qkv.find("three"))}},
+                          mesh));
 
 constexpr assignment owing{{assignment::none, assignment::partial}};
-static_assert(admissible(qkv, linearity::all, qkv_sizes, owing, mesh) && !admissible(qkv, linearity::none, qkv_sizes, owing, mesh));
+static_assert(admissible(qkv, linearity::all, qkv_sizes, owing, mesh) &&
+              !admissible(qkv, linearity::none, qkv_sizes, owing, mesh));
 static_assert(!admissible(linear, linearity::each, factor_sizes{{4, 4, 4, 4}, 4}, owing, mesh));
 
 // Bytes of the collectives, ring algorithms.
-static_assert(bytes_sent(collective_kind::all_reduce, 1200, 4) == 1800 && bytes_sent(collective_kind::all_gather, 1200, 4) == 900);
-static_assert(bytes_sent(collective_kind::all_to_all, 1600, 4) == 300 && bytes_sent(collective_kind::reduce_scatter, 1200, 1) == 0);
+static_assert(bytes_sent(collective_kind::all_reduce, 1200, 4) == 1800 &&
+              bytes_sent(collective_kind::all_gather, 1200, 4) == 900);
+static_assert(bytes_sent(collective_kind::all_to_all, 1600, 4) == 300 &&
+              bytes_sent(collective_kind::reduce_scatter, 1200, 1) == 0);
 
 }  // namespace

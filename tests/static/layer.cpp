@@ -1,10 +1,9 @@
 // Whole layers planned by the compiler: what they communicate forward and backward stands here as facts.
+#include <cfp/families/gpt.hpp>
 #include <cfp/op/attention.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/softmax.hpp>
-#include <cfp/runtime/layer.hpp>
-
-#include "../../examples/gpt_model.hpp"
+#include <cfp/program/layer.hpp>
 
 using namespace cfp;
 
@@ -41,20 +40,23 @@ using one_given = layer<mlp, grid, batch_over_data, given<"up.weight", split<"hi
 static_assert(one_given::forward.size() == 1 && one_given::backward.size() == 1);
 // Data parallel: only weight gradients.
 using data_parallel = layer<mlp, grid, batch_over_data, result>;
-static_assert(data_parallel::forward.size() == 0 && data_parallel::backward.size() == 0 && data_parallel::gradients.count(all_reduce) == 2);
+static_assert(data_parallel::forward.size() == 0 && data_parallel::backward.size() == 0 &&
+              data_parallel::gradients.count(all_reduce) == 2);
 
-// A transformer block as it is trained (examples/gpt_model.hpp), heads and hidden over model: two all-reduces forward
+// A transformer block as it is trained (families/gpt.hpp), heads and hidden over model: two all-reduces forward
 // and two backward, of the whole residual each; volume 8 b s h (t-1)/t elements.
-constexpr gpt_config config{.layers = 12, .heads = 8, .width = 64, .batch = 8, .sequence = 16};
+constexpr cfp::families::gpt_config config{.layers = 12, .heads = 8, .width = 64, .batch = 8, .sequence = 16};
 constexpr dimension sequence{"sequence", 16}, embedding{"embedding", 64};
 constexpr tensor block(model& net) {
-  const tensor y = gpt_block(net, net.activation("x", {batch, sequence, embedding}), config, "", 0.35, 0.004);
+  const tensor y =
+      cfp::families::gpt_block(net, net.activation("x", {batch, sequence, embedding}), config, "", 0.35, 0.004);
   net.scope("");
   return net.called("y", y);
 }
-using column_row = layer<block, grid, batch_over_data, given<"attn.c_attn.weight", split<"heads", "model">>,
-                         given<"attn.c_proj.weight", split<"heads", "model">>, given<"mlp.c_fc.weight", split<"hidden", "model">>,
-                         given<"mlp.c_proj.weight", split<"hidden", "model">>, result>;
+using column_row =
+    layer<block, grid, batch_over_data, given<"attn.c_attn.weight", split<"heads", "model">>,
+          given<"attn.c_proj.weight", split<"heads", "model">>, given<"mlp.c_fc.weight", split<"hidden", "model">>,
+          given<"mlp.c_proj.weight", split<"hidden", "model">>, result>;
 static_assert(column_row::forward.size() == 2 && column_row::forward.count(all_reduce) == 2);
 static_assert(column_row::backward.size() == 2 && column_row::backward.count(all_reduce) == 2);
 static_assert(column_row::forward.bytes + column_row::backward.bytes == 4 * 8L * (8 / 2) * 16 * 64 * 3 / 4);
@@ -66,14 +68,18 @@ using half_given = layer<block, grid, batch_over_data, given<"attn.c_attn.weight
 static_assert(half_given::forward.bytes == column_row::forward.bytes && half_given::backward.size() == 2);
 // Norms and residuals split over the sequence: every all-reduce becomes a gather and a scatter of the same bytes.
 using by_sequence = given<"x", split<"batch", "data">, split<"sequence", "model">>;
-using sequence_parallel = layer<block, grid, by_sequence, given<"ln_1.layer_norm", split<"batch", "data">>,
-                                given<"attn.c_attn.weight", split<"heads", "model">>, given<"ln_2.layer_norm", split<"batch", "data">>,
-                                given<"mlp.c_fc.weight", split<"hidden", "model">>,
-                                given<"y", split<"batch", "data">, split<"sequence", "model">>>;
-static_assert(sequence_parallel::forward.count(all_gather) == 2 && sequence_parallel::forward.count(reduce_scatter) == 2);
-static_assert(sequence_parallel::backward.count(all_gather) == 2 && sequence_parallel::backward.count(reduce_scatter) == 2);
+using sequence_parallel =
+    layer<block, grid, by_sequence, given<"ln_1.layer_norm", split<"batch", "data">>,
+          given<"attn.c_attn.weight", split<"heads", "model">>, given<"ln_2.layer_norm", split<"batch", "data">>,
+          given<"mlp.c_fc.weight", split<"hidden", "model">>,
+          given<"y", split<"batch", "data">, split<"sequence", "model">>>;
+static_assert(sequence_parallel::forward.count(all_gather) == 2 &&
+              sequence_parallel::forward.count(reduce_scatter) == 2);
+static_assert(sequence_parallel::backward.count(all_gather) == 2 &&
+              sequence_parallel::backward.count(reduce_scatter) == 2);
 static_assert(sequence_parallel::forward.size() == 4 && sequence_parallel::forward.bytes == column_row::forward.bytes);
-static_assert(sequence_parallel::backward.size() == 4 && sequence_parallel::backward.bytes == column_row::backward.bytes);
+static_assert(sequence_parallel::backward.size() == 4 &&
+              sequence_parallel::backward.bytes == column_row::backward.bytes);
 
 // GShard's mixture of experts: tokens are dispatched to experts and combined again by einsums; experts split over the
 // axis that splits the groups of tokens. One all-to-all each way forward, and one each way backward.
@@ -92,14 +98,16 @@ constexpr tensor experts(model& net) {
   return net.called("y", combine(out, gates));
 }
 using devices = mesh<cfp::axis<"data", 4>>;
-using expert_parallel = layer<experts, devices, given<"x", split<"group", "data">>, given<"expert_in", split<"expert", "data">>,
-                              given<"expert_out", split<"group", "data">>, given<"y", split<"group", "data">>>;
+using expert_parallel =
+    layer<experts, devices, given<"x", split<"group", "data">>, given<"expert_in", split<"expert", "data">>,
+          given<"expert_out", split<"group", "data">>, given<"y", split<"group", "data">>>;
 static_assert(expert_parallel::forward.size() == 2 && expert_parallel::forward.count(all_to_all) == 2);
 static_assert(expert_parallel::backward.size() == 2 && expert_parallel::backward.count(all_to_all) == 2);
 static_assert(expert_parallel::gradients.size() == 0);  // every expert's weights live on one device
 static_assert(expert_parallel::forward.bytes == 2 * 3 * (8 * 4 * 16 * 64 * 4) / 16);
 // Without experts split over devices, weights are replicated and their gradients reduced.
-using replicated_experts = layer<experts, devices, given<"x", split<"group", "data">>, given<"y", split<"group", "data">>>;
+using replicated_experts =
+    layer<experts, devices, given<"x", split<"group", "data">>, given<"y", split<"group", "data">>>;
 static_assert(replicated_experts::forward.size() == 0 && replicated_experts::gradients.count(all_reduce) == 2);
 
 // The gradient of a result comes as the result is given: what converts it goes backward, not forward.
@@ -108,15 +116,19 @@ using turned = layer<alone, grid, given<"x", split<"batch", "data">>, given<"y",
 static_assert(turned::forward.size() == 1 && turned::forward.count(all_to_all) == 1);
 static_assert(turned::backward.size() == 1 && turned::backward.count(all_to_all) == 1);
 // What begins as parts of a sum has a complete gradient.
-static_assert(layer<mlp, devices, given<"x", partial<"data">>, given<"up.weight", split<"hidden", "data">>>::backward.size() == 1);
+static_assert(layer<mlp, devices, given<"x", partial<"data">>, given<"up.weight", split<"hidden", "data">>>::backward
+                  .size() == 1);
 
 // What cannot be given is refused in words.
-static_assert(why_not<mlp, grid, given<"x", split<"batch", "data">>, given<"x", split<"seq", "data">>> == "x: is given twice");
-static_assert(why_not<mlp, grid, given<"up.weight", partial<"data">>> == "up.weight: weights and indices are not sums; they cannot be given as parts of one");
+static_assert(why_not<mlp, grid, given<"x", split<"batch", "data">>, given<"x", split<"seq", "data">>> ==
+              "x: is given twice");
+static_assert(why_not<mlp, grid, given<"up.weight", partial<"data">>> ==
+              "up.weight: weights and indices are not sums; they cannot be given as parts of one");
 
 // Contradictions are told with both sources.
 static_assert(why_not<mlp, grid, given<"x", split<"batch", "model">>, given<"up.weight", split<"hidden", "model">>> ==
-              "up.linear (linear): axis 'model' is to split 'batch' as given for x, and 'hidden' as given for up.weight; give one "
+              "up.linear (linear): axis 'model' is to split 'batch' as given for x, and 'hidden' as given for "
+              "up.weight; give one "
               "of them otherwise, or read it through a copy that is given as the operator is to find it");
 
 }  // namespace

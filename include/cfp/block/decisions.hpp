@@ -2,87 +2,18 @@
 // in which partitions they are materialised, and in which placement their gradients are added.
 #pragma once
 
+#include <cfp/block/decision.hpp>
 #include <cfp/block/fingerprint.hpp>
-#include <cfp/block/strategy.hpp>
 #include <cfp/core/convert.hpp>
-#include <cfp/core/explain.hpp>
 
 namespace cfp::inline v0_1 {
-
-/// One decision and its choices.
-struct decision {
-  enum kind_t : std::uint8_t {
-    strategy_of_part,
-    rest_of_weight,      ///< a weight several parts use: the partition it rests in (and is updated in)
-    forms_of_tensor,     ///< the partitions a tensor with several readers is materialised in
-    gradient_placement,  ///< the partition in which the gradient of a shared tensor is added up
-    of_all_weights,      ///< what concerns all weights at once, the norm of all gradients: parts of its sum as long as possible
-  } kind = strategy_of_part;
-  std::string label;
-  int index = 0;                                  ///< of the part, or the value
-  std::vector<int> operations;                    ///< that it assigns
-  std::vector<std::vector<assignment>> assigned;  ///< [choice][operation]
-  std::vector<strategy> strategies;               ///< [choice], of strategy_of_part
-  std::vector<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor
-  std::vector<std::string> names;                 ///< [choice], for people
-
-  std::size_t choices() const { return names.size(); }
-};
-
-/// A tensor that goes from one decision to another.
-struct decision_edge {
-  int from = 0, to = 0, value = 0;
-};
-
-struct decision_graph {
-  std::vector<decision> nodes;
-  std::vector<decision_edge> edges;
-  std::vector<std::string> dropped;  ///< strategies left out before measurement, and why
-  std::set<std::string> uneven;      ///< of those the splits that do not divide, a sentence each
-};
-
-/// "replicated", "batch:data embedding:model", "partial:data"
-inline std::string describe(const partition& p, const value& v, const mesh_shape& mesh) {
-  return std::string(describe(p, v.dims, mesh).view());
-}
-
-/// The partition a decision leaves a tensor in.
-inline partition held_after(const graph& g, const decision& d, std::size_t choice, int v) {
-  for (std::size_t i = 0; i < d.operations.size(); ++i) {
-    const operation& o = g.at(d.operations[i]);
-    if (const int k = o.results.find(v); k >= 0) return result_partition(o.r, k, d.assigned[choice][i]);
-    if (d.kind == decision::rest_of_weight) return operand_partition(o.r, 0, d.assigned[choice][i]);
-  }
-  return partition::replicated(g[v].rank());
-}
-
-/// The partition in which a decision first needs a tensor.
-inline partition needed_by(const graph& g, const decision& d, std::size_t choice, int v) {
-  for (std::size_t i = 0; i < d.operations.size(); ++i) {
-    const operation& o = g.at(d.operations[i]);
-    if (const int k = o.operands.find(v); k >= 0) return operand_partition(o.r, k, d.assigned[choice][i]);
-  }
-  return partition::replicated(g[v].rank());
-}
-
-/// Writes choices into a sharding.
-inline sharding shard(const graph& g, const decision_graph& d, const std::vector<int>& choices) {
-  sharding out = sharding::replicated(g);
-  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    const decision& node = d.nodes[n];
-    const auto c = static_cast<std::size_t>(choices[n]);
-    for (std::size_t i = 0; i < node.operations.size(); ++i)
-      out.assigned[static_cast<std::size_t>(node.operations[i])] = node.assigned[c][i];
-    if (node.kind == decision::forms_of_tensor) out.materialised[static_cast<std::size_t>(node.index)] = node.forms[c];
-  }
-  return out;
-}
 
 namespace detail {
 
 class decision_builder {
  public:
-  decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest, const held_axis& held)
+  decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
+                   const held_axis& held)
       : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1) {}
 
   decision_graph run() {
@@ -92,15 +23,26 @@ class decision_builder {
     std::vector<int> of_all;
     for (int i = 0; i < g_.size(); ++i)
       if (owner_[static_cast<std::size_t>(i)] < 0)
-        (g_.at(i).hub < 0 ? of_all : g_.at(i).when == phase::update ? updates[g_.at(i).hub] : sums[g_.at(i).hub]).push_back(i);
+        (g_.at(i).hub < 0                 ? of_all
+         : g_.at(i).when == phase::update ? updates[g_.at(i).hub]
+                                          : sums[g_.at(i).hub])
+            .push_back(i);
     if (!of_all.empty()) add_of_all(of_all);
     for (const auto& [v, ops] : updates) add_weight(v, ops);
     for (const auto& [v, ops] : sums) add_sum(v, ops);
     for (int v = 0; v < g_.value_count(); ++v) add_flow(v);
+    tell_apart();
     return std::move(out_);
   }
 
  private:
+  // Files name decisions by their labels: of several alike the second is "h.0.linear (2)".
+  void tell_apart() {
+    std::map<std::pair<int, std::string>, int> seen;
+    for (decision& d : out_.nodes)
+      if (const int n = ++seen[{static_cast<int>(d.kind), d.label}]; n > 1) d.label += " (" + std::to_string(n) + ")";
+  }
+
   void own(const decision& d) {
     for (int o : d.operations) owner_[static_cast<std::size_t>(o)] = static_cast<int>(out_.nodes.size());
     out_.nodes.push_back(d);
@@ -108,7 +50,8 @@ class decision_builder {
 
   void add_part(int index) {
     const part& p = s_.parts[static_cast<std::size_t>(index)];
-    const strategy_space space(g_, p, mesh_, furthest_, held_.axis, held_.axis < 0 ? axis_choice{} : held_.of_part[static_cast<std::size_t>(index)]);
+    const strategy_space space(g_, p, mesh_, furthest_, held_.axis,
+                               held_.axis < 0 ? axis_choice{} : held_.of_part[static_cast<std::size_t>(index)]);
     decision d;
     d.index = index;
     d.label = p.kind != part::body ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
@@ -241,7 +184,8 @@ class decision_builder {
     for (std::size_t a = 0; a < wanted.size(); ++a) {
       add_form(d, {{wanted[a]}, 1});
       for (std::size_t b = a + 1; b < wanted.size(); ++b)
-        if (!local(wanted[a], wanted[b], x) && !local(wanted[b], wanted[a], x)) add_form(d, {{wanted[a], wanted[b]}, 2});
+        if (!local(wanted[a], wanted[b], x) && !local(wanted[b], wanted[a], x))
+          add_form(d, {{wanted[a], wanted[b]}, 2});
     }
     const int hub = static_cast<int>(out_.nodes.size());
     out_.nodes.push_back(d);
@@ -276,9 +220,10 @@ class decision_builder {
 
 }  // namespace detail
 
-/// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never time:
-/// such choices are there only where `furthest` says so. On an axis that is held there is no choice.
-inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {}) {
+/// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never
+/// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice.
+inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh,
+                                axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {}) {
   return detail::decision_builder(g, s, mesh, furthest, held).run();
 }
 

@@ -1,4 +1,5 @@
-// Dimension classes: the dimensions that are carried through a part, each under all the names its operations have for it.
+// Dimension classes: the dimensions that are carried through a part, each under all the names its operations have for
+// it.
 #pragma once
 
 #include <cfp/block/parallel_blocks.hpp>
@@ -11,11 +12,11 @@ class dimension_classes {
  public:
   struct info {
     name label;
-    bool twice = false;      ///< arrives as two factors somewhere (queries and keys of one sequence)
-    bool whole = false;      ///< must stay whole somewhere
-    bool parallel = true;    ///< parallel wherever it stands
-    bool inner = false;      ///< reduced by an anchor, and stands nowhere else
-    bool minor = false;      ///< a minor factor of a dimension that its major one represents
+    bool twice = false;    ///< arrives as two factors somewhere (queries and keys of one sequence)
+    bool whole = false;    ///< must stay whole somewhere
+    bool parallel = true;  ///< parallel wherever it stands
+    bool inner = false;    ///< reduced by an anchor, and stands nowhere else
+    bool minor = false;    ///< a minor factor of a dimension that its major one represents
   };
 
   dimension_classes(const graph& g, const part& p) : g_(g) {
@@ -47,8 +48,8 @@ class dimension_classes {
   int size() const { return static_cast<int>(classes_.size()); }
   const info& operator[](int c) const { return classes_[static_cast<std::size_t>(c)]; }
 
-  /// The factor of an operation that belongs to a class, or -1. Of two (queries and keys of one sequence) the first that
-  /// stands in the first operand: what meets the other must then be whole, and is gathered.
+  /// The factor of an operation that belongs to a class, or -1. Of two (queries and keys of one sequence) the first
+  /// that stands in the first operand: what meets the other must then be whole, and is gathered.
   int factor_of(int operation_id, int c) const {
     const rule& r = g_.at(operation_id).r;
     int found = -1, many = 0;
@@ -88,8 +89,8 @@ class dimension_classes {
         if (i.label.empty()) i.label = factor_name(g_, op, f);
         for (const pattern& pat : op.r.operands)  // the factor before it in the same written dimension represents it
           for (int d = 1; d < pat.factors.size(); ++d)
-            if (pat.factors[d] == f && pat.group[d] == pat.group[d - 1] &&
-                !op.r.factors[pat.factors[d - 1]].whole && op.r.is_reduction(f) == op.r.is_reduction(pat.factors[d - 1]))
+            if (pat.factors[d] == f && pat.group[d] == pat.group[d - 1] && !op.r.factors[pat.factors[d - 1]].whole &&
+                op.r.is_reduction(f) == op.r.is_reduction(pat.factors[d - 1]))
               i.minor = i.minor || op.r.is_reduction(f);
       }
     }

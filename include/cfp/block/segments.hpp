@@ -25,8 +25,8 @@ inline std::pair<int, int> repetition(const std::vector<int>& kinds, int at) {
   int best_period = 1, best_repeats = 1;
   for (int period = 1; at + 2 * period <= n; ++period) {
     int matched = 0;
-    while (at + period + matched < n && kinds[static_cast<std::size_t>(at + matched)] ==
-                                            kinds[static_cast<std::size_t>(at + period + matched)])
+    while (at + period + matched < n &&
+           kinds[static_cast<std::size_t>(at + matched)] == kinds[static_cast<std::size_t>(at + period + matched)])
       ++matched;
     const int repeats = 1 + matched / period;
     if (repeats > 1 && repeats * period > best_period * best_repeats) best_period = period, best_repeats = repeats;

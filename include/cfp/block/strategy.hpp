@@ -2,6 +2,7 @@
 // reduction goes. From a strategy the assignment of every operation of the part follows.
 #pragma once
 
+#include <cfp/block/axis_choice.hpp>
 #include <cfp/block/dimension_classes.hpp>
 #include <cfp/core/explain.hpp>
 #include <cfp/model/follow.hpp>
@@ -9,37 +10,12 @@
 
 namespace cfp::inline v0_1 {
 
-/// What one mesh axis does in a part. Numbers are dimension classes of the part.
-struct axis_choice {
-  static constexpr int none = -1;     ///< replicate
-  static constexpr int partial = -2;  ///< target only: the sum stays owed through a linear tail
-  int split = none;
-  int target = none;  ///< for an inner dimension, or one that arrives as two factors: what follows it splits this
-
-  /// Where weights that this axis does not split rest, with their gradients and optimizer state. Vectors (biases, norms) rest
-  /// whole: their collectives would take longer than their updates, and they hold next to nothing.
-  enum rest_t : std::uint8_t {
-    as_computed,  ///< whole on every device
-    scattered,    ///< split over the axis, gathered once a step (as ZeRO's second stage communicates)
-    regathered,   ///< the same, and gathered again for backward (ZeRO's third stage, FSDP)
-  } rest = as_computed;
-  friend bool operator==(const axis_choice&, const axis_choice&) = default;
-};
-
-/// One choice per mesh axis.
-using strategy = list<axis_choice, max_axes>;
-
-/// A mesh axis on which every part does what it is told; open is what the other axes do.
-struct held_axis {
-  int axis = -1;                     ///< none
-  std::vector<axis_choice> of_part;  ///< by index of the part
-};
-
 /// All strategies of a part on a mesh, and how each becomes assignments.
 class strategy_space {
  public:
   /// On axis `held`, if it is one, only `choice`.
-  strategy_space(const graph& g, const part& p, const mesh_shape& mesh, axis_choice::rest_t furthest = axis_choice::scattered, int held = -1, axis_choice choice = {})
+  strategy_space(const graph& g, const part& p, const mesh_shape& mesh,
+                 axis_choice::rest_t furthest = axis_choice::scattered, int held = -1, axis_choice choice = {})
       : g_(g), part_(p), mesh_(mesh), classes_(g, p) {
     std::vector<axis_choice> choices(1);
     bool linear_tail = true;
@@ -51,7 +27,8 @@ class strategy_space {
       const auto& i = classes_[c];
       const bool free = !i.twice && !i.whole && (p.anchors.empty() || i.parallel);
       if (free) choices.push_back({c, axis_choice::none});
-      else if (i.inner && !i.whole && i.minor) dropped.push_back(std::string(i.label.view()) + ": a minor factor, represented by the major one");
+      else if (i.inner && !i.whole && i.minor)
+        dropped.push_back(std::string(i.label.view()) + ": a minor factor, represented by the major one");
       else if (i.inner && !i.whole) {
         choices.push_back({c, axis_choice::none});
         for (int t = 0; t < classes_.size(); ++t)
@@ -60,9 +37,10 @@ class strategy_space {
       } else if (i.twice && !p.anchors.empty() && passes_once(c)) {
         choices.push_back({c, axis_choice::none});
         for (int t = 0; t < classes_.size(); ++t)
-          if (t != c && classes_[t].parallel && !classes_[t].twice && !classes_[t].whole && stands_after(c, t)) choices.push_back({c, t});
+          if (t != c && classes_[t].parallel && !classes_[t].twice && !classes_[t].whole && stands_after(c, t))
+            choices.push_back({c, t});
       } else {
-        dropped.push_back(std::string(i.label.view()) + (i.whole ? ": must stay whole"
+        dropped.push_back(std::string(i.label.view()) + (i.whole   ? ": must stay whole"
                                                          : i.twice ? ": arrives as two factors"
                                                                    : ": not carried through the block"));
       }
@@ -88,7 +66,8 @@ class strategy_space {
     }
     for (const strategy& s : open) {
       bool fits = true;
-      for (int o : p.forward) fits = fits && admissible(g.at(o).r, g.at(o).op->linear, g.at(o).sizes, forward(o, s), mesh);
+      for (int o : p.forward)
+        fits = fits && admissible(g.at(o).r, g.at(o).op->linear, g.at(o).sizes, forward(o, s), mesh);
       if (fits) all.push_back(s);
       else refuse(s);
     }
@@ -112,7 +91,8 @@ class strategy_space {
       if (s[a].split == axis_choice::none) continue;
       if (s[a].target == axis_choice::partial) out += ">partial";
       else if (s[a].target >= 0) out.append(1, '>').append(label(s[a].target));
-      if (s[a].rest != axis_choice::as_computed) out += s[a].rest == axis_choice::scattered ? "/scattered" : "/regathered";
+      if (s[a].rest != axis_choice::as_computed)
+        out += s[a].rest == axis_choice::scattered ? "/scattered" : "/regathered";
     }
     return out;
   }
@@ -149,18 +129,23 @@ class strategy_space {
     dropped.push_back(text(s) + ": passes a part of a sum, or a dimension that stays together, where it cannot");
   }
 
-  // A dimension that arrives as two factors (a sequence of queries and of keys) may be split as one of them throughout, where
-  // that is parallel; what holds the other is gathered. Or (a target) something else is split from there on: all-to-all.
+  // A dimension that arrives as two factors (a sequence of queries and of keys) may be split as one of them throughout,
+  // where that is parallel; what holds the other is gathered. Or (a target) something else is split from there on:
+  // all-to-all.
   bool passes_once(int c) const {
     for (int o : part_.forward)
-      if (const int f = classes_.factor_of(o, c); f >= 0 && (!g_.at(o).r.is_parallel(f) || g_.at(o).r.stays_together(f))) return false;
+      if (const int f = classes_.factor_of(o, c);
+          f >= 0 && (!g_.at(o).r.is_parallel(f) || g_.at(o).r.stays_together(f)))
+        return false;
     return true;
   }
   // Whether an operation takes the dimension twice, or depends on one of the part that does.
   bool after(int o, int c) const {
     if (classes_.is_twice(o, c)) return true;
     for (int v : g_.at(o).operands)
-      if (const int from = g_[v].producer; from >= 0 && std::binary_search(part_.forward.begin(), part_.forward.end(), from) && after(from, c)) return true;
+      if (const int from = g_[v].producer;
+          from >= 0 && std::binary_search(part_.forward.begin(), part_.forward.end(), from) && after(from, c))
+        return true;
     return false;
   }
   // Whether every operation from there on has a dimension that could be split instead.
@@ -173,7 +158,8 @@ class strategy_space {
   // What a step does for a matrix of the part.
   bool is_of_matrix(int o) const {
     const operation& op = g_.at(o);
-    return (op.when == phase::update || op.op->body == op_body::accumulate) && !g_[op.hub].group.empty() && g_[op.hub].group.back() > 0;
+    return (op.when == phase::update || op.op->body == op_body::accumulate) && !g_[op.hub].group.empty() &&
+           g_[op.hub].group.back() > 0;
   }
   bool leaves_a_weight(int c) const {
     for (int o : part_.operations) {
@@ -181,14 +167,16 @@ class strategy_space {
       bool split = false;
       for (int user : part_.forward)
         if (const int k = g_.at(user).operands.find(g_.at(o).hub); k >= 0)
-          if (const int f = classes_.factor_of(user, c); f >= 0 && g_.at(user).r.operands[k].dim_of(f) >= 0) split = true;
+          if (const int f = classes_.factor_of(user, c); f >= 0 && g_.at(user).r.operands[k].dim_of(f) >= 0)
+            split = true;
       if (!split) return true;
     }
     return false;
   }
 
-  // Splits the update over the axes that let weights rest so: along the first dimension that is whole and divides, else one
-  // that an axis before it splits. Gradients are added up as parts of sums, except of weights that are gathered again.
+  // Splits the update over the axes that let weights rest so: along the first dimension that is whole and divides, else
+  // one that an axis before it splits. Gradients are added up as parts of sums, except of weights that are gathered
+  // again.
   void set_rest(int update, const strategy& s, assignment& a) const {
     const operation& o = g_.at(update);
     const pattern& weight = o.r.operands[0];
@@ -224,7 +212,8 @@ class strategy_space {
       }
       const bool turned = classes_[c.split].twice && c.target >= 0 && after(o, c.split);
       int f = classes_.factor_of(o, turned ? c.target : c.split);
-      if (f < 0 && c.target == axis_choice::partial) f = op.op->linear == linearity::all ? assignment::partial : assignment::none;
+      if (f < 0 && c.target == axis_choice::partial)
+        f = op.op->linear == linearity::all ? assignment::partial : assignment::none;
       else if (f < 0 && c.target >= 0 && !classes_[c.split].twice) f = classes_.factor_of(o, c.target);
       a.factor[axis] = static_cast<signed char>(f);
     }

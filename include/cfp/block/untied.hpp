@@ -5,8 +5,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// The parts of a structure taken apart. Gradients go with their operator; sums and updates with the operator that alone uses
-/// the tensor, else they are decisions of their own.
+/// The parts of a structure taken apart. Gradients go with their operator; sums and updates with the operator that
+/// alone uses the tensor, else they are decisions of their own.
 inline block_structure untied(const graph& g) {
   block_structure out;
   out.part_of.assign(g.operations.size(), -1);

@@ -9,9 +9,7 @@
 // A question about a tensor that was refused is answered by silence: free, and refused.
 #pragma once
 
-#include <cfp/core/check.hpp>
-#include <cfp/core/named.hpp>
-#include <cfp/core/refusal.hpp>
+#include <cfp/core/question.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -19,172 +17,6 @@
 namespace cfp::inline v0_1 {
 
 namespace detail {
-
-template <class Op>
-constexpr operator_view view_of() {
-  return {Op::named ? Op::label() : std::string_view{}, Op::rule_source, Op::linear};
-}
-
-// The operands of a question. Lists are filled one by one: nvcc loses packs inside of nested braces.
-struct asked_operands {
-  list<operand_view, max_operands> views;
-  list<const mesh_shape*, max_operands> meshes;
-
-  constexpr list<int, max_operands> ranks() const {
-    list<int, max_operands> out;
-    for (const operand_view& v : views) out.push(v.shape->written());
-    return out;
-  }
-  template <class T>
-  constexpr void name(int at) {
-    views[at].label = name_of<T>();
-    views[at].element_bytes = element_bytes_of<T>();
-  }
-};
-template <class... T>
-constexpr asked_operands asked() {
-  asked_operands out;
-  ((out.views.push({&T::dims_type::value, &T::held}), out.meshes.push(&T::mesh_type::shape)), ...);
-  return out;
-}
-// The same with what sentences say of them.
-template <class... T>
-constexpr asked_operands asked_by_name() {
-  asked_operands out = asked<T...>();
-  int at = 0;
-  (out.template name<T>(at++), ...);
-  return out;
-}
-
-template <class T>
-concept partitioned_tensor = requires { typename T::dims_type; typename T::mesh_type; };
-
-// Read once per operator, and once per number of dimensions "..." stands for.
-template <class Op>
-inline constexpr rule_outline outline_of = outline(Op::rule_source);
-template <class Op, int Dots>
-inline constexpr rule rule_of = outline_of<Op>.problem ? rule{} : parse(Op::rule_source, Dots);
-
-template <class Op, class... T>
-constexpr inference inferred() {
-  constexpr int dots = outline_of<Op>.ellipsis(asked<T...>().ranks());
-  const asked_operands operands = asked<T...>();
-  return infer(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, operands.views, operands.meshes);
-}
-
-// Only what later questions need is kept: constants cost the compiler memory.
-struct verdict {
-  binding_problem::kind_t binding = binding_problem::nothing;
-  conflict::kind_t clash = conflict::nothing;
-  bool same_mesh = true;
-  constexpr bool free() const { return same_mesh && binding == binding_problem::nothing && clash == conflict::nothing; }
-};
-
-// Where no dimension is compound the rule needs no binding: its factors are the operands' dimensions.
-constexpr bool plain(const rule& r, const list<operand_view, max_operands>& operands) {
-  for (const operand_view& v : operands)
-    if (v.shape->written() != v.shape->rank()) return false;
-  for (const pattern& p : r.operands)
-    if (!p.group.empty() && p.group.back() + 1 != p.group.size()) return false;
-  for (const factor& f : r.factors)
-    if (f.window >= 0) return false;
-  return true;
-}
-
-constexpr verdict judge_plain(const rule& r, linearity lin, const list<operand_view, max_operands>& operands,
-                              const mesh_shape& mesh) {
-  std::string_view labels[max_factors]{};
-  bool lent[max_factors]{};
-  long sizes[max_factors]{};
-  factor_sources from;
-  list<const partition*, max_operands> held;
-  for (int i = 0; i < operands.size(); ++i) {
-    const dimensions& d = *operands[i].shape;
-    for (int k = 0; k < d.rank(); ++k) {
-      const int f = r.operands[i].factors[k];
-      if (const binding_problem b = from.take(d, k, i, f, labels[f], lent[f], sizes[f])) return {b.kind};
-    }
-    held.push(operands[i].held);
-  }
-  assignment unused;
-  return {binding_problem::nothing, settle(r, lin, held, mesh, unused).kind};
-}
-
-constexpr verdict judge(const operator_view& op, const rule_outline& o, const rule& r,
-                        const list<operand_view, max_operands>& operands,
-                        const list<const mesh_shape*, max_operands>& meshes) {
-  const inference it = infer(op, o, r, operands, meshes);
-  return {it.bound.problem.kind, it.flow.why.kind, it.same_mesh};
-}
-
-constexpr verdict judge_quickly(const operator_view& op, const rule_outline& o, const rule& r,
-                                const list<operand_view, max_operands>& operands,
-                                const list<const mesh_shape*, max_operands>& meshes) {
-  for (const mesh_shape* m : meshes)
-    if (m != meshes[0]) return judge(op, o, r, operands, meshes);
-  if (fits(o, operands) || !plain(r, operands)) return judge(op, o, r, operands, meshes);
-  return judge_plain(r, op.linear, operands, *meshes[0]);
-}
-
-template <class Op, class... T>
-inline constexpr sentence no_tensor = [] {
-  sentence s;
-  long at = -1, first = -1;
-  ((++at, first = first < 0 && !partitioned_tensor<T> ? at : first), ...);
-  say(s, Op::named ? Op::label() : Op::rule_source, ": operand ", first, " is no partitioned tensor");
-  return s;
-}();
-
-// What is no list of one to eight partitioned tensors.
-template <class Op, class... T>
-consteval bool require_tensors() {
-  if constexpr ((partitioned_tensor<T> && ...)) return true;
-  else return operands_are_partitioned_tensors<said<shorten<no_tensor<Op, T...>.count>(no_tensor<Op, T...>)>>();
-}
-template <class Op, class... T>
-struct question {
-  static_assert(require_tensors<Op, T...>());
-  static constexpr verdict answer{(partitioned_tensor<T> && ...) ? binding_problem::operand_count
-                                                                 : binding_problem::nothing};
-};
-template <class Op, partitioned_tensor... T>
-  requires(sizeof...(T) > 0 && sizeof...(T) <= max_operands)
-struct question<Op, T...> {
-  static constexpr asked_operands operands = asked<T...>();
-  static constexpr int dots = outline_of<Op>.ellipsis(operands.ranks());
-  static constexpr verdict answer =
-      judge_quickly(view_of<Op>(), outline_of<Op>, rule_of<Op, dots>, operands.views, operands.meshes);
-};
-
-// Whether something was said already: of an operand, or of the operator's rule.
-template <class Op, class... T>
-constexpr bool nothing_to_ask = (is_refused<T> || ...) || static_cast<bool>(outline_of<Op>.problem);
-
-template <class... T>
-constexpr bool all_tensors = (partitioned_tensor<T> && ...);
-
-template <class Op, class... T>
-constexpr bool free() {
-  if constexpr (nothing_to_ask<Op, T...>) return true;
-  else return question<Op, T...>::answer.free();
-}
-
-template <class Op, class... T>
-struct refusal {
-  static constexpr sentence text = [] {
-    if constexpr (nothing_to_ask<Op, T...>) {
-      return sentence{};
-    } else if constexpr (sizeof...(T) == 0 || sizeof...(T) > max_operands) {
-      inference it;
-      it.bound.problem = {binding_problem::operand_count, -1, -1,     sizeof...(T),
-                          outline_of<Op>.written.size(),  {}, nullptr};
-      return words(it, view_of<Op>(), list<operand_view, max_operands>{}, list<const mesh_shape*, max_operands>{});
-    } else {
-      const asked_operands operands = asked_by_name<T...>();
-      return words(inferred<Op, T...>(), view_of<Op>(), operands.views, operands.meshes);
-    }
-  }();
-};
 
 struct result_texts {
   text<159> dim[max_dims]{};
@@ -225,38 +57,12 @@ struct mesh_type_of {
   using type = typename First::mesh_type;
 };
 
-// The first check that fails says its sentence; where none does, results follow.
-template <class Op, class... T>
-consteval bool require() {
-  constexpr verdict v = question<Op, T...>::answer;
-  if constexpr (!v.free()) {
-    constexpr auto s = shorten<refusal<Op, T...>::text.count>(refusal<Op, T...>::text);
-    using b = binding_problem;
-    using c = conflict;
-    if constexpr (!v.same_mesh) return operands_share_one_mesh<said<s>>();
-    else if constexpr (v.binding == b::operand_count) return operands_as_many_as_the_rule_has<said<s>>();
-    else if constexpr (v.binding == b::rank) return operand_has_the_dimensions_of_the_rule<said<s>>();
-    else if constexpr (v.binding == b::parts) return compound_dimension_fits_the_rule<said<s>>();
-    else if constexpr (v.binding == b::order) return compound_dimension_is_in_the_order_of_the_rule<said<s>>();
-    else if constexpr (v.binding == b::names) return operands_call_a_common_factor_alike<said<s>>();
-    else if constexpr (v.binding == b::sizes) return sizes_agree<said<s>>();
-    else if constexpr (v.binding == b::indivisible) return factor_divides<said<s>>();
-    else if constexpr (v.clash == c::disagree) return operands_hold_a_common_factor_alike<said<s>>();
-    else if constexpr (v.clash == c::whole_split) return whole_factor_is_not_split<said<s>>();
-    else if constexpr (v.clash == c::halo) return neighbours_owe_no_halo<said<s>>();
-    else if constexpr (v.clash == c::carry) return scanned_factor_is_not_split<said<s>>();
-    else if constexpr (v.clash == c::partial_operand) return partial_sum_is_completed_first<said<s>>();
-    else return axes_split_in_one_order<said<s>>();
-  }
-  return true;
-}
-
 enum class outcome { asked, silent, wrong };
 template <class Op, class... T>
-constexpr outcome outcome_of = nothing_to_ask<Op, T...>  ? outcome::silent
-                               : !free<Op, T...>()       ? outcome::wrong
-                               : all_tensors<T...>       ? outcome::asked
-                                                         : outcome::silent;
+constexpr outcome outcome_of = nothing_to_ask<Op, T...> ? outcome::silent
+                               : !free<Op, T...>()      ? outcome::wrong
+                               : all_tensors<T...>      ? outcome::asked
+                                                        : outcome::silent;
 
 template <class Answered>
 consteval bool require_names() {

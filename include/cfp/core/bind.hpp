@@ -22,10 +22,10 @@ struct binding_problem {
     sizes,  ///< two operands have one factor in different sizes, or factors do not make the size of a fused dimension
     indivisible,  ///< a factor of a fused dimension does not divide among the devices that split it
   } kind = nothing;
-  int operand = -1, other = -1;  ///< other: the one whose names or sizes were taken
-  long given = 0, wanted = 0;    ///< counts or sizes; unreadable: `given` is the column
-  name factor;                   ///< as the rule calls it
-  const char* what = nullptr;    ///< unreadable
+  int operand = -1, other = -1;    ///< other: the one whose names or sizes were taken
+  long given = 0, wanted = 0;      ///< counts or sizes; unreadable: `given` is the column
+  name factor;                     ///< as the rule calls it
+  const char* what = nullptr;      ///< unreadable
   int part = -1, other_part = -1;  ///< which of its operand's dimensions; order, names and sizes
 
   constexpr explicit operator bool() const { return kind != nothing; }
@@ -40,12 +40,12 @@ struct operand_view {
 };
 
 struct binding {
-  rule r;                                  ///< with compound factors cut
-  factor_sizes sizes;                      ///< 0: not known
-  list<std::string_view, max_factors> labels;  ///< what the operands call the factors
-  list<bool, max_factors> lent;                ///< whether that is no name of theirs, but of a rule
+  rule r;                                           ///< with compound factors cut
+  factor_sizes sizes;                               ///< 0: not known
+  list<std::string_view, max_factors> labels;       ///< what the operands call the factors
+  list<bool, max_factors> lent;                     ///< whether that is no name of theirs, but of a rule
   list<std::string_view, max_factors> rule_labels;  ///< what the rule calls them; empty for parts of one and for "..."
-  list<partition, max_operands> operands;  ///< over the cut dimensions
+  list<partition, max_operands> operands;           ///< over the cut dimensions
   binding_problem problem;
 
   /// Position of a factor's dimension among an operand's parts as they were given.
@@ -134,10 +134,8 @@ struct binder {
         if (have == 1) continue;
         if (want == 1 ? parts[f] > 1 && parts[f] != have : have != want)
           out.problem = {binding_problem::parts, i, -1, have, want == 1 ? parts[f] : want, r.factors[f].label, nullptr};
-        else if (want > 1)
-          out.problem = out_of_order(r, i, d, *operands[i].shape);
-        else if (parts[f] == 1)
-          total += have - 1, parts[f] = have;
+        else if (want > 1) out.problem = out_of_order(r, i, d, *operands[i].shape);
+        else if (parts[f] == 1) total += have - 1, parts[f] = have;
       }
     }
     if (!out.problem && total > max_factors)

@@ -1,5 +1,6 @@
 // The ways to be wrong. Each is a small named check with its rule; what it is asked about is a sentence (said.hpp) with
-// names and numbers, which the compiler prints beside it, or as the message.
+// names and numbers, which the compiler prints beside it, or as the message. (long: one check after another, each a few
+// lines that are read alone)
 #pragma once
 
 #include <cfp/core/explain.hpp>
@@ -273,7 +274,6 @@ consteval bool plan_is_made_for_this_mesh() {
   static_assert(Holds, CFP_SAY("a plan was made for a mesh with other axes", Said{}));
   return true;
 }
-
 
 #undef CFP_SAY
 

@@ -11,7 +11,7 @@ namespace cfp::inline v0_1 {
 enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
 
 inline constexpr std::array<std::string_view, 5> collective_names = {"all_reduce", "all_gather", "reduce_scatter",
-                                                                    "all_to_all", "broadcast"};
+                                                                     "all_to_all", "broadcast"};
 
 /// Bytes sent per device. `whole` = bytes of the tensor as held before splitting over this axis, `n` = devices on it.
 constexpr long bytes_sent(collective_kind kind, long whole, long n) {

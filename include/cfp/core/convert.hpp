@@ -1,93 +1,9 @@
 // Conversion of one partition into another: the cheapest sequence of collectives and local steps.
 #pragma once
 
-#include <cfp/core/collective.hpp>
-#include <cfp/core/partition.hpp>
+#include <cfp/core/conversion_step.hpp>
 
 namespace cfp::inline v0_1 {
-
-/// One step of a conversion, along one mesh axis; a collective also along several at once.
-struct conversion_step {
-  enum kind_t : std::uint8_t {
-    all_reduce,      ///< partial -> replicate
-    all_gather,      ///< split(dim) -> replicate
-    reduce_scatter,  ///< partial -> split(dim)
-    all_to_all,      ///< split(dim) -> split(to)
-    slice,           ///< replicate -> split(dim), local
-    mask,            ///< replicate -> partial, local: the first device of the axis keeps it, the others hold zero
-    pad,             ///< split(dim) -> partial, local: zero outside the own piece
-  } kind = slice;
-  signed char axis = 0, dim = 0, to = 0;
-  reduction combine = reduction::sum;
-  unsigned char axes = 0;  ///< of a collective along several: a bit for each; `axis` is the first of them, then
-  friend constexpr bool operator==(const conversion_step&, const conversion_step&) = default;
-
-  constexpr bool along(int a) const { return axes == 0 ? a == axis : (axes >> a & 1) != 0; }
-  /// Devices that take part together.
-  constexpr long devices(const mesh_shape& mesh) const {
-    long n = 1;
-    for (int a = 0; a < mesh.rank(); ++a)
-      if (along(a)) n *= mesh.size(a);
-    return n;
-  }
-
-  constexpr bool communicates() const { return kind <= all_to_all; }
-  constexpr collective_kind collective() const { return static_cast<collective_kind>(kind); }
-};
-
-/// By `conversion_step::kind`.
-inline constexpr std::string_view step_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "slice",
-                                                  "mask",       "pad"};
-
-/// The partition after a step. Only the innermost axes of a dimension can be gathered or moved; what is scattered over
-/// several axes is split by them in the order of the mesh, what is moved as it was.
-constexpr partition after(partition p, const conversion_step& s) {
-  using step = conversion_step;
-  const auto parts_done = [&] {
-    for (int a = 0; a < max_axes; ++a)
-      if (s.along(a)) p.partial[a] = {};
-  };
-  const auto unsplit = [&] {
-    list<signed char, max_axes> moved;
-    while (!p.dims[s.dim].empty() && s.along(p.dims[s.dim].back()))
-      moved.insert(0, p.dims[s.dim].back()), p.dims[s.dim].pop();
-    return moved;
-  };
-  switch (s.kind) {
-    case step::all_reduce: parts_done(); break;
-    case step::reduce_scatter:
-      parts_done();
-      for (int a = 0; a < max_axes; ++a)
-        if (s.along(a)) p.split(s.dim, a);
-      break;
-    case step::all_gather: unsplit(); break;
-    case step::all_to_all:
-      for (signed char a : unsplit()) p.split(s.to, a);
-      break;
-    case step::slice: p.split(s.dim, s.axis); break;
-    case step::mask: p.partial[s.axis] = {true, reduction::sum}; break;
-    case step::pad:
-      p.dims[s.dim].pop();
-      p.partial[s.axis] = {true, reduction::sum};
-      break;
-  }
-  return p;
-}
-
-/// Elements of the tensor as held without the split along the axes of a step; `p` is the partition before it,
-/// `elements` those of the unsplit tensor. What `bytes_sent` is of.
-constexpr long elements_before_split(const conversion_step& s, const partition& p, long elements,
-                                     const mesh_shape& mesh) {
-  for (int d = 0; d < p.rank(); ++d)
-    for (signed char a : p.dims[d])
-      if (!s.along(a)) elements /= mesh.size(a);
-  return elements;
-}
-
-/// Bytes a device sends in this step; `p` is the partition before it, `bytes` the size of the unsplit tensor.
-constexpr long bytes_sent(const conversion_step& s, const partition& p, long bytes, const mesh_shape& mesh) {
-  return s.communicates() ? bytes_sent(s.collective(), elements_before_split(s, p, bytes, mesh), s.devices(mesh)) : 0;
-}
 
 struct conversion {
   list<conversion_step, 12> steps;
@@ -99,6 +15,12 @@ struct conversion {
     for (const conversion_step& s : steps) n += s.communicates();
     return n;
   }
+};
+
+/// What a conversion is chosen by, beside the bytes it sends.
+struct conversion_prices {
+  bool several_axes = false;  ///< whether one collective may run along several axes, by a group of devices over all
+  long call = 0;              ///< bytes that could be sent in the time a collective takes before it sends any
 };
 
 namespace detail {
@@ -195,90 +117,93 @@ constexpr unsigned moving_axes(const partition& from, const partition& to, const
   return moving;
 }
 
-}  // namespace detail
-
-/// What a conversion is chosen by, beside the bytes it sends.
-struct conversion_prices {
-  bool several_axes = false;  ///< whether one collective may run along several axes, by a group of devices over all
-  long call = 0;              ///< bytes that could be sent in the time a collective takes before it sends any
+struct conversion_state {
+  partition at{};
+  conversion_cost cost{};
+  int parent = -1;
+  conversion_step by{};
+  bool done = false;
 };
 
-/// The cheapest conversion: fewest bytes sent (and calls, priced in bytes), then fewest of them over the outer axes,
-/// whose links are no faster, then fewest collectives, then fewest steps. Uniform-cost search over partitions.
-constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
-                             const mesh_shape& mesh, const conversion_prices& prices = {}) {
-  struct state {
-    partition at{};
-    detail::conversion_cost cost{};
-    int parent = -1;
-    conversion_step by{};
-    bool done = false;
-  };
-  conversion out;
-  out.possible = true;
-  if (from == to) return out;
-  const long bytes = elements(shape) * element_bytes;
-  const auto each = [&](const partition& p, auto&& f) {
-    detail::each_step(p, mesh, f);
-    if (prices.several_axes) detail::each_wide_step(p, mesh, f);
-  };
-  // One step that leads there is taken, though other axes could carry a share of its bytes.
-  each(from, [&](const conversion_step& s) {
-    if (!out.steps.empty() || !(after(from, s) == to) || !divides(to, shape, mesh)) return;
-    out.steps.push(s);
-    out.bytes = bytes_sent(s, from, bytes, mesh);
-  });
-  if (!out.steps.empty()) return out;
-  // Who asks for groups over several axes asks a compiler, which does not search long: what can stay stays.
-  const unsigned moving = prices.several_axes ? detail::moving_axes(from, to, mesh) : ~0U;
-  int room = 64;  // by hand: the core includes no containers
-  state* states = new state[static_cast<unsigned>(room)];
-  int count = 1, goal = -1;
-  states[0].at = from;
-  while (goal < 0) {
-    int best = -1;
-    for (int i = 0; i < count; ++i)
-      if (!states[i].done && (best < 0 || states[i].cost < states[best].cost)) best = i;
-    if (best < 0) break;
-    states[best].done = true;
-    if (states[best].at == to) {
-      goal = best;
-      break;
-    }
-    const partition here = states[best].at;  // a copy: the states move when they grow
-    each(here, [&](const conversion_step& s) {
-      for (int a = 0; a < mesh.rank(); ++a)
-        if (s.along(a) && (moving >> a & 1) == 0) return;
-      // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
-      if (s.axes == 0 && from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate)
-        return;
-      // Owing a sum that the target does not owe never helps.
-      if ((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed) return;
-      const partition next = after(here, s);
-      if (!divides(next, shape, mesh)) return;
-      const long sent = bytes_sent(s, here, bytes, mesh);
-      detail::conversion_cost cost = states[best].cost;
-      cost.bytes += sent + (s.communicates() ? prices.call : 0);
-      cost.outer += (mesh.rank() - 1 - s.axis) * sent;
-      cost.collectives += s.communicates();
-      ++cost.steps;
-      for (int i = 0; i < count; ++i)
-        if (states[i].at == next) {
-          if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;
-          return;
-        }
-      if (count == room) {
-        state* more = new state[static_cast<unsigned>(room *= 2)];
-        for (int i = 0; i < count; ++i) more[i] = states[i];
-        delete[] states;
-        states = more;
-      }
-      states[count++] = {next, cost, best, s, false};
-    });
+// What has been reached, from the cheapest on.
+struct conversion_search {
+  const partition &from, &to;
+  const extents& shape;
+  long bytes;
+  const mesh_shape& mesh;
+  const conversion_prices& prices;
+  conversion_state* states = nullptr;
+  int room = 64, count = 0;  // by hand: the core includes no containers
+  unsigned moving = ~0U;
+
+  template <class F>
+  constexpr void each(const partition& p, F&& f) const {
+    each_step(p, mesh, f);
+    if (prices.several_axes) each_wide_step(p, mesh, f);
   }
-  if (goal < 0) {
-    out.possible = false;
-  } else {
+
+  constexpr void run(conversion& out) {
+    // Who asks for groups over several axes asks a compiler, which does not search long: what can stay stays.
+    if (prices.several_axes) moving = moving_axes(from, to, mesh);
+    states = new conversion_state[static_cast<unsigned>(room)];
+    count = 1;
+    states[0].at = from;
+    const int goal = reach();
+    if (goal < 0) out.possible = false;
+    else tell(goal, out);
+    delete[] states;
+  }
+
+  // The state at the goal; -1 where no step leads there.
+  constexpr int reach() {
+    for (;;) {
+      int best = -1;
+      for (int i = 0; i < count; ++i)
+        if (!states[i].done && (best < 0 || states[i].cost < states[best].cost)) best = i;
+      if (best < 0) return -1;
+      states[best].done = true;
+      if (states[best].at == to) return best;
+      const partition here = states[best].at;  // a copy: the states move when they grow
+      each(here, [&](const conversion_step& s) {
+        if (helps(s)) follow(best, here, s);
+      });
+    }
+  }
+
+  constexpr bool helps(const conversion_step& s) const {
+    for (int a = 0; a < mesh.rank(); ++a)
+      if (s.along(a) && (moving >> a & 1) == 0) return false;
+    // An axis that replicates before and after is left alone, though its links could carry a share of the bytes.
+    if (s.axes == 0 && from.on(s.axis).kind == placement::replicate && to.on(s.axis).kind == placement::replicate)
+      return false;
+    // Owing a sum that the target does not owe never helps.
+    return !((s.kind == conversion_step::mask || s.kind == conversion_step::pad) && !to.partial[s.axis].owed);
+  }
+
+  constexpr void follow(int best, const partition& here, const conversion_step& s) {
+    const partition next = after(here, s);
+    if (!divides(next, shape, mesh)) return;
+    const long sent = bytes_sent(s, here, bytes, mesh);
+    conversion_cost cost = states[best].cost;
+    cost.bytes += sent + (s.communicates() ? prices.call : 0);
+    cost.outer += (mesh.rank() - 1 - s.axis) * sent;
+    cost.collectives += s.communicates();
+    ++cost.steps;
+    for (int i = 0; i < count; ++i)
+      if (states[i].at == next) {
+        if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;
+        return;
+      }
+    if (count == room) {
+      conversion_state* more = new conversion_state[static_cast<unsigned>(room *= 2)];
+      for (int i = 0; i < count; ++i) more[i] = states[i];
+      delete[] states;
+      states = more;
+    }
+    states[count++] = {next, cost, best, s, false};
+  }
+
+  constexpr void tell(int goal, conversion& out) const {
     for (int i = goal; i != 0; i = states[i].parent) out.steps.insert(0, states[i].by);
     partition p = from;
     for (const conversion_step& s : out.steps) {
@@ -286,7 +211,25 @@ constexpr conversion convert(const partition& from, const partition& to, const e
       p = after(p, s);
     }
   }
-  delete[] states;
+};
+
+}  // namespace detail
+
+/// The cheapest conversion: fewest bytes sent (and calls, priced in bytes), then fewest of them over the outer axes,
+/// whose links are no faster, then fewest collectives, then fewest steps. Uniform-cost search over partitions.
+constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
+                             const mesh_shape& mesh, const conversion_prices& prices = {}) {
+  conversion out;
+  out.possible = true;
+  if (from == to) return out;
+  detail::conversion_search search{from, to, shape, elements(shape) * element_bytes, mesh, prices};
+  // One step that leads there is taken, though other axes could carry a share of its bytes.
+  search.each(from, [&](const conversion_step& s) {
+    if (!out.steps.empty() || !(after(from, s) == to) || !divides(to, shape, mesh)) return;
+    out.steps.push(s);
+    out.bytes = bytes_sent(s, from, search.bytes, mesh);
+  });
+  if (out.steps.empty()) search.run(out);
   return out;
 }
 

@@ -15,7 +15,7 @@ struct sharding_problem {
     dimension_twice,
     not_divisible,
   } kind = nothing;
-  name subject;            ///< the dimension or axis
+  name subject;               ///< the dimension or axis
   long size = 0, pieces = 0;  ///< not_divisible: elements, and devices to divide them among
 
   constexpr explicit operator bool() const { return kind != nothing; }

@@ -3,158 +3,11 @@
 // share.
 #pragma once
 
-#include <cfp/core/steps.hpp>
+#include <cfp/core/flat_gradient.hpp>
 
 namespace cfp::inline v0_1 {
 
 namespace detail {
-
-// One line of a buffer: a tensor as it is held.
-struct flat_part {
-  std::string_view name;
-  const dimensions* shape = nullptr;
-  const partition* held = nullptr;
-  const mesh_shape* mesh = nullptr;
-  long element_bytes = 4;
-  unsigned long element = 0;  // which type
-};
-
-template <int Count>
-struct flat_layout {
-  long elements = 0, padded = 0, share = 0;
-  list<long, Count> offsets;
-  sentence why;  // it cannot be
-};
-
-template <int Count>
-constexpr flat_layout<Count> lay_out(std::string_view buffer, std::string_view axis,
-                                     const list<flat_part, Count>& parts, long multiple) {
-  flat_layout<Count> out;
-  const flat_part& first = parts[0];
-  const mesh_shape& mesh = *first.mesh;
-  const int a = mesh.find(axis);
-  const auto fail = [&](const flat_part& p, const auto&... words) {
-    if (out.why.empty()) say(out.why, buffer, ": ", p.name, words...);
-  };
-  if (a < 0) say(out.why, buffer, ": the mesh has no axis '", axis, "' to share it over");
-  for (int i = 0; i < parts.size() && out.why.empty(); ++i) {
-    const flat_part& p = parts[i];
-    if (!(*p.mesh == mesh)) fail(p, " is held on another mesh than ", first.name);
-    else if (!p.shape->known()) fail(p, " has a size that only run time knows");
-    else if (p.element != first.element && p.element_bytes == first.element_bytes)
-      fail(p, " has elements of another type than ", first.name);
-    else if (p.element_bytes != first.element_bytes)
-      fail(p, " has elements of ", p.element_bytes, " bytes, ", first.name, " of ", first.element_bytes);
-    else if (p.held->on(a).kind != placement::replicate)
-      fail(p, " is '", describe(*p.held, p.shape->parts, mesh).view(), "': what is shared over '", axis,
-           "' must be whole along it before");
-    else if (p.held->is_partial())
-      fail(p, " holds parts of a sum: '", describe(*p.held, p.shape->parts, mesh).view(), "'");
-    for (int j = 0; j < i; ++j)
-      if (same(parts[j].name, p.name)) fail(p, " stands twice");
-    if (!out.why.empty()) break;
-    out.offsets.push(out.elements);
-    out.elements += elements(local_shape(*p.held, p.shape->sizes, mesh));
-  }
-  if (!out.why.empty()) return out;
-  const long unit = mesh.size(a) * multiple;
-  out.padded = (out.elements + unit - 1) / unit * unit;
-  out.share = out.padded / mesh.size(a);
-  return out;
-}
-
-template <int Count>
-constexpr long offset_of(const flat_layout<Count>& layout, const list<flat_part, Count>& parts,
-                         const flat_part& wanted) {
-  for (int i = 0; i < layout.offsets.size(); ++i)
-    if (same(parts[i].name, wanted.name) && *parts[i].held == *wanted.held &&
-        parts[i].shape->sizes == wanted.shape->sizes)
-      return layout.offsets[i];
-  return -1;
-}
-
-// Whether a gradient is held so that the buffer's reduce-scatter completes it: parts of a sum over the buffer's axis,
-// otherwise as the tensor it is of.
-constexpr sentence gradient_problem(std::string_view buffer, int a, const flat_part& of, const tensor_view& gradient) {
-  sentence s;
-  const mesh_shape& mesh = *of.mesh;
-  if (!alike(gradient.shape, *of.shape) || !(gradient.mesh == mesh)) {
-    say(s, buffer, ": the gradient ");
-    say_dimensions(s, gradient.shape);
-    say(s, " of ", of.name, " ");
-    say_dimensions(s, *of.shape);
-    say(s, gradient.mesh == mesh ? " has other dimensions" : " is held on another mesh");
-    return s;
-  }
-  if (gradient.element != 0 && gradient.element != of.element) {
-    say(s, buffer, ": the gradient of ", of.name, " has elements of ", gradient.element_bytes, " bytes, the buffer of ",
-        of.element_bytes, "; cast before");
-    return s;
-  }
-  partition wanted = *of.held;
-  if (mesh.size(a) > 1) wanted.partial[a] = {true, reduction::sum};
-  if (gradient.held == wanted) return s;
-  say(s, buffer, ": the gradient of ", of.name, " is '", describe(gradient.held, of.shape->parts, mesh).view(),
-      "', and the buffer takes '", describe(wanted, of.shape->parts, mesh).view(), "'");
-  const conversion c = convert(gradient.held, wanted, of.shape->sizes, of.element_bytes, mesh, {true, bytes_of_a_call});
-  if (!c.possible) return s;
-  const bool complete = gradient.held.on(a).kind != placement::partial;
-  if (complete)
-    say(s, "; it is complete along '", mesh.axes[a].label.view(), "' already, and the buffer would add it up again");
-  if (complete) return s;
-  say(s, "; owed before: ");
-  say_steps(s, tell_steps(c, gradient.held, *of.shape, of.shape->sizes, mesh, of.element_bytes));
-  return s;
-}
-
-template <class Held>
-constexpr flat_part part_of() {
-  return {Held::name, &Held::dims_type::value, &Held::held, &Held::mesh_type::shape, Held::element_bytes,
-          element_of_named<Held>()};
-}
-
-template <class First, class...>
-struct first_of {
-  using mesh_type = typename First::mesh_type;
-  using element_type = typename First::element_type;
-};
-
-template <lit Name, lit Axis, long Multiple, class... Held>
-struct laid_out {
-  using first = first_of<Held...>;
-  template <class F>
-  static constexpr void each(F& f) { (f.template operator()<Held>(), ...); }
-  static constexpr std::string_view name = Name.view(), axis = Axis.view();
-  static constexpr list<flat_part, sizeof...(Held)> parts = [] {
-    list<flat_part, sizeof...(Held)> out;
-    (out.push(part_of<Held>()), ...);
-    return out;
-  }();
-  static constexpr auto value = lay_out(name, axis, parts, Multiple);
-};
-
-template <class Layout, class Tensor, class Gradient>
-struct gradient_question {
-  static constexpr long offset = offset_of(Layout::value, Layout::parts, part_of<Tensor>());
-  static constexpr sentence why = [] {
-    sentence s;
-    if (offset < 0) say(s, Layout::name, ": has no tensor ", Tensor::name, " of this partition");
-    else
-      s = gradient_problem(Layout::name, Tensor::mesh_type::shape.find(Layout::axis), part_of<Tensor>(),
-                           view_as_tensor<Gradient>());
-    return s;
-  }();
-};
-template <class Layout, class Tensor, class Gradient>
-consteval bool require_gradient() {
-  if constexpr (is_refused<Tensor> || is_refused<Gradient>) {
-    return true;
-  } else {
-    using question = gradient_question<Layout, Tensor, Gradient>;
-    if constexpr (question::why.empty()) return true;
-    else return gradient_is_as_the_buffer_takes_it<said<shorten<question::why.count>(question::why)>>();
-  }
-}
 
 template <class Layout>
 struct flat_tensors : Layout::first {
@@ -164,7 +17,9 @@ struct flat_tensors : Layout::first {
 
   /// Calls `f.template operator()<Tensor>()` for every tensor, in order.
   template <class F>
-  static constexpr void each(F&& f) { Layout::each(f); }
+  static constexpr void each(F&& f) {
+    Layout::each(f);
+  }
 
   /// Where a tensor begins; -1 where it is not in the buffer.
   template <class Tensor>

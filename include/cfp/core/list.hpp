@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/core/config.hpp>
+#include <cfp/core/limit.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -27,7 +28,8 @@ struct list {
 
   constexpr void push(const T& item) {
     if (count == Capacity)
-      throw "cfp: a list is full; a tensor has at most 8 dimensions, a rule at most 16 factors, a mesh at most 4 axes";
+      throw limit_reached(
+          "a list is full; a tensor has at most 8 dimensions, a rule at most 16 factors, a mesh at most 4 axes");
     items[count++] = item;
   }
   constexpr void pop() { items[--count] = T{}; }

@@ -11,8 +11,8 @@ enum class reduction : std::uint8_t { sum, max, min };
 /// The view of a partition along one mesh axis.
 struct placement {
   enum kind_t : std::uint8_t { replicate, split, partial } kind = replicate;
-  int dim = 0;                            ///< which dimension, for split
-  reduction combine = reduction::sum;     ///< for partial
+  int dim = 0;                         ///< which dimension, for split
+  reduction combine = reduction::sum;  ///< for partial
 
   friend constexpr bool operator==(const placement&, const placement&) = default;
 };

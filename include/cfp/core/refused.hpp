@@ -19,17 +19,21 @@ struct anything {
   constexpr bool operator!() const { return true; }
   constexpr anything operator-() const { return {}; }
   template <class... T>
-  constexpr anything operator()(const T&...) const { return {}; }
+  constexpr anything operator()(const T&...) const {
+    return {};
+  }
   template <class T>
-  constexpr anything operator[](const T&) const { return {}; }
+  constexpr anything operator[](const T&) const {
+    return {};
+  }
 };
 
 template <class A, class B>
 concept with_anything = std::is_same_v<A, anything> || std::is_same_v<B, anything>;
 
-#define CFP_OF_ANYTHING(returned, symbol)                                    \
-  template <class A, class B>                                                \
-    requires with_anything<A, B>                                             \
+#define CFP_OF_ANYTHING(returned, symbol) \
+  template <class A, class B>             \
+    requires with_anything<A, B>          \
   constexpr returned operator symbol(const A&, const B&) { return returned(anything{}); }
 CFP_OF_ANYTHING(bool, ==)
 CFP_OF_ANYTHING(bool, !=)
@@ -60,11 +64,17 @@ struct refused {
   static constexpr anything sized{};
   static constexpr std::string_view name{};
   template <class... T>
-  static constexpr anything local(const T&...) { return {}; }
+  static constexpr anything local(const T&...) {
+    return {};
+  }
   template <class... T>
-  static constexpr anything first(const T&...) { return {}; }
+  static constexpr anything first(const T&...) {
+    return {};
+  }
   template <class... T>
-  static constexpr sentence problem(const T&...) { return {}; }
+  static constexpr sentence problem(const T&...) {
+    return {};
+  }
 };
 
 template <class T>

@@ -6,8 +6,8 @@
 // Equal meaning is the same type: partitioned<dims<...>, mesh<...>, "batch:data">.
 #pragma once
 
-#include <cfp/core/dims.hpp>
 #include <cfp/core/check.hpp>
+#include <cfp/core/dims.hpp>
 #include <cfp/core/explain.hpp>
 #include <cfp/core/refused.hpp>
 
@@ -79,16 +79,16 @@ constexpr partition read_placement(std::string_view source, const dimensions& d,
     const std::string_view what(c + at, colon - at);
     at = stop + 1;
     if (colon == stop) {  // no axis: "replicated"
-      if (!same(what, "replicated") || end != what.size()) throw "cfp: a placement is written dimension:axis";
+      if (!same(what, "replicated") || end != what.size()) throw limit_reached("a placement is written dimension:axis");
       continue;
     }
     const int a = m.find({c + colon + 1, stop - colon - 1}), dim = d.find(what);
-    if (a < 0) throw "cfp: a placement names an axis the mesh does not have";
+    if (a < 0) throw limit_reached("a placement names an axis the mesh does not have");
     if (dim >= 0) p.split(dim, a);
     else if (same(what, "partial")) p.partial[a] = {true, reduction::sum};
     else if (same(what, "partial_max")) p.partial[a] = {true, reduction::max};
     else if (same(what, "partial_min")) p.partial[a] = {true, reduction::min};
-    else throw "cfp: a placement names a dimension the tensor does not have";
+    else throw limit_reached("a placement names a dimension the tensor does not have");
   }
   return p;
 }

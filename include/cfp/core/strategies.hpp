@@ -19,8 +19,8 @@ enum class factor_kind : std::uint8_t {
 struct factor_strategy {
   name factor;
   factor_kind kind = factor_kind::parallel;
-  name window;                             ///< halo: the factor that says how far it reaches
-  reduction combine = reduction::sum;      ///< reduction: of what the results are parts
+  name window;                         ///< halo: the factor that says how far it reaches
+  reduction combine = reduction::sum;  ///< reduction: of what the results are parts
   friend constexpr bool operator==(const factor_strategy&, const factor_strategy&) = default;
 
   constexpr bool free() const { return kind == factor_kind::parallel; }

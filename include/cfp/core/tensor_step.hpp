@@ -18,9 +18,9 @@ struct tensor_step {
   name dim;                   ///< gathered, scattered into, moved from, sliced or padded; empty for all_reduce and mask
   name to;                    ///< all_to_all: the dimension that is split afterwards
   reduction combine = reduction::sum;
-  extents before, after;      ///< elements that a device holds, one size per dimension (per part of a compound one)
+  extents before, after;          ///< elements that a device holds, one size per dimension (per part of a compound one)
   signed char at = 0, to_at = 0;  ///< positions of `dim` and `to` among them
-  long whole = 0;             ///< elements that the devices that take part hold between them, each once
+  long whole = 0;                 ///< elements that the devices that take part hold between them, each once
 
   constexpr bool communicates() const { return kind <= conversion_step::all_to_all; }
   /// Sent by each device, in a ring.

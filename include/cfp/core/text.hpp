@@ -1,6 +1,9 @@
 // A short text that is a value: names of axes, dimensions and tensors, and the rules written as template arguments.
 #pragma once
 
+#include <cfp/core/limit.hpp>
+
+#include <cstddef>
 #include <string_view>
 
 namespace cfp::inline v0_1 {
@@ -41,20 +44,21 @@ struct text {
 
   constexpr text() = default;
   constexpr text(std::string_view from) : count(static_cast<int>(from.size())) {
-    if (count > Capacity) throw "cfp: a name is too long";
+    if (count > Capacity) throw limit_reached("a name is too long");
     for (int i = 0; i < count; ++i) characters[i] = from[static_cast<std::size_t>(i)];
   }
   constexpr text(const char* from) : text(std::string_view(from)) {}
 
   constexpr void push(char c) {
-    if (count == Capacity) throw "cfp: a name is too long";
+    if (count == Capacity) throw limit_reached("a name is too long");
     characters[count++] = c;
   }
   constexpr text& operator+=(std::string_view more) {
-    const int n = static_cast<int>(more.size());
-    if (count + n > Capacity) throw "cfp: a name is too long";
-    for (int i = 0; i < n; ++i) characters[count + i] = more.data()[i];
-    count += n;
+    const unsigned n = static_cast<unsigned>(more.size()), from = static_cast<unsigned>(count);
+    if (from > static_cast<unsigned>(Capacity) || n > static_cast<unsigned>(Capacity) - from)
+      throw limit_reached("a name is too long");
+    for (unsigned i = 0; i < n; ++i) characters[from + i] = more.data()[i];
+    count += static_cast<int>(n);
     return *this;
   }
   constexpr std::string_view view() const { return {characters, static_cast<std::size_t>(count)}; }

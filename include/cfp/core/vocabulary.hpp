@@ -8,6 +8,7 @@
 #include <utility>
 
 // Known words: those of our sentences, and the names people give dimensions, axes and operators.
+// clang-format off
 #define CFP_WORDS(X) \
   X(minor) X(anything) X(anywhere) X(sent) X(send) X(sends) X(largest) X(logits_max) X(consecutive) X(complete) \
   X(alone) X(along) X(moves) X(moved) X(expert_dense) X(bfloat16) X(adds) X(add_up) X(again) X(type) X(cast) \
@@ -37,6 +38,7 @@
   X(M_) X(N_) X(O_) X(P_) X(Q_) X(R_) X(S_) X(T_) X(U_) X(V_) X(W_) X(X_) X(Y_) X(Z_) X(e) X(can) X(convert) \
   X(converted) X(follow) X(follows) X(share) X(shared) X(whose) X(grad) X(stored) X(store) X(transposed) X(wider) \
   X(_) X(_0) X(_1) X(_2) X(_3) X(_4) X(_5) X(_6) X(_7) X(_8) X(_9) X(dot) X(equals) X(becomes)
+// clang-format on
 
 namespace cfp::inline v0_1 {
 
@@ -67,7 +69,9 @@ constexpr tag<Word> word_at(const numbered<At, Word>*);
 template <class... Word>
 struct words_in_order {
   template <int... At>
-  static constexpr vocabulary_of<numbered<At, Word>...> number(std::integer_sequence<int, At...>) { return {}; }
+  static constexpr vocabulary_of<numbered<At, Word>...> number(std::integer_sequence<int, At...>) {
+    return {};
+  }
   using type = decltype(number(std::make_integer_sequence<int, sizeof...(Word)>{}));
 };
 
@@ -77,7 +81,8 @@ struct end_of_words;
 // which cannot see them.
 template <class>
 constexpr auto vocabulary() {
-#define CFP_DECLARE(word) struct word {};
+#define CFP_DECLARE(word) \
+  struct word {};
 #define CFP_NAME(word) word,
   CFP_WORDS(CFP_DECLARE)
   return words_in_order<CFP_WORDS(CFP_NAME) end_of_words>{};

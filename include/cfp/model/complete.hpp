@@ -1,6 +1,7 @@
-// Completion: partitions are given for a few tensors, the rest follows. What a tensor's partition claims of an operation
-// it enters is followed forward to a fixed point; operations left without a claim then take one from what they produce.
-// Every round looks at the state the last one left, so the result does not depend on the order of writing.
+// Completion: partitions are given for a few tensors, the rest follows. What a tensor's partition claims of an
+// operation it enters is followed forward to a fixed point; operations left without a claim then take one from what
+// they produce. Every round looks at the state the last one left, so the result does not depend on the order of
+// writing.
 #pragma once
 
 #include <cfp/model/sharding.hpp>
@@ -40,14 +41,15 @@ struct completer {
   const std::vector<given_partition>& given;
   completion out{};
 
-  std::vector<known> values{};   // as read
-  std::vector<mark> pinned{};    // given by the user
-  std::vector<claim> claims{};   // per operation; factor >= 0 once decided
+  std::vector<known> values{};  // as read
+  std::vector<mark> pinned{};   // given by the user
+  std::vector<claim> claims{};  // per operation; factor >= 0 once decided
 
   constexpr void fail(completion::kind_t kind, int op, int axis, claim a, claim b = {}) {
     if (out.problem == completion::nothing) {
       out.problem = kind;
-      out.op = op, out.axis = axis, out.factor = a.factor, out.source = a.source, out.other = b.factor, out.other_source = b.source;
+      out.op = op, out.axis = axis, out.factor = a.factor, out.source = a.source, out.other = b.factor,
+      out.other_source = b.source;
     }
   }
 
@@ -119,7 +121,8 @@ struct completer {
     for (int i = 0; i < g.size(); ++i) {
       const claim c = from_operands(i, axis);
       claim& mine = next[static_cast<std::size_t>(i)];
-      if (mine.factor >= 0 && c.factor >= 0 && c.factor != mine.factor) fail(completion::contradiction, i, axis, mine, c);
+      if (mine.factor >= 0 && c.factor >= 0 && c.factor != mine.factor)
+        fail(completion::contradiction, i, axis, mine, c);
       if (mine.factor < 0 && c.factor >= 0) mine = c, changed = true;
       if (mine.factor < 0 && upward)
         if (const claim r = from_results(i); r.factor >= 0) mine = r, changed = true;
@@ -180,7 +183,8 @@ struct completer {
         assignment alone;  // what splits the same factor
         for (int other = 0; other < mesh.rank(); ++other)
           if (a.factor[other] == a.factor[axis]) alone.factor[other] = a.factor[other];
-        if (!admissible(o.r, o.op->linear, o.sizes, alone, mesh)) fail(completion::not_divisible, i, axis, {a.factor[axis], -1});
+        if (!admissible(o.r, o.op->linear, o.sizes, alone, mesh))
+          fail(completion::not_divisible, i, axis, {a.factor[axis], -1});
       }
     }
     return out;

@@ -18,7 +18,7 @@ constexpr assignment gradient_assignment(const operation& backward, const operat
 
 /// The assignment of a sum or update of a tensor held in partition `p`: sums stay partial where a contribution is.
 constexpr assignment shared_assignment(const graph& g, const operation& op, const partition& p, const mesh_shape& mesh,
-                            const std::vector<assignment>& assigned) {
+                                       const std::vector<assignment>& assigned) {
   assignment out;
   for (int axis = 0; axis < mesh.rank(); ++axis) {
     const int d = p.dim_of(axis);
@@ -39,7 +39,8 @@ constexpr assignment shared_assignment(const graph& g, const operation& op, cons
 }
 
 /// The partition in which the first of these operations that uses a tensor needs it.
-constexpr partition need(const graph& g, int v, const std::vector<int>& operations, const std::vector<assignment>& assigned) {
+constexpr partition need(const graph& g, int v, const std::vector<int>& operations,
+                         const std::vector<assignment>& assigned) {
   for (int o : operations) {
     const operation& op = g.at(o);
     for (int k = 0; k < op.operands.size(); ++k)

@@ -14,13 +14,13 @@ enum class element : std::uint8_t {
 };
 
 enum class value_role : std::uint8_t {
-  activation,  ///< computed forward
-  input,       ///< given anew in every step
-  weight,      ///< trained
-  state,       ///< optimizer state of a weight
-  gradient,    ///< computed backward
-  constant,    ///< filled once
-  accumulator, ///< a gradient added up over the micro-batches of a step
+  activation,   ///< computed forward
+  input,        ///< given anew in every step
+  weight,       ///< trained
+  state,        ///< optimizer state of a weight
+  gradient,     ///< computed backward
+  constant,     ///< filled once
+  accumulator,  ///< a gradient added up over the micro-batches of a step
 };
 
 enum class phase : std::uint8_t { forward, backward, update };
@@ -38,24 +38,25 @@ constexpr element stored(element type, long real_bytes) {
 /// How a tensor is filled before the first step.
 struct filling {
   double constant = 0;
-  double deviation = 0;  ///< of a normal distribution around the constant; counter-based, so independent of the mesh
-  long bound = 0;        ///< for indices: values are in [0, bound)
-  bool periodic = false; ///< repeats 4096 random numbers: quick to make, where only their being random matters
+  double deviation = 0;   ///< of a normal distribution around the constant; counter-based, so independent of the mesh
+  long bound = 0;         ///< for indices: values are in [0, bound)
+  bool periodic = false;  ///< repeats 4096 random numbers: quick to make, where only their being random matters
 };
 
 struct value {
   long_name label;
   extents shape;
-  list<name, max_dims> dims;            ///< names of the dimensions
-  list<signed char, max_dims> group;    ///< written dimension each (refined) dimension belongs to
+  list<name, max_dims> dims;          ///< names of the dimensions
+  list<signed char, max_dims> group;  ///< written dimension each (refined) dimension belongs to
   element type = element::real;
   value_role role = value_role::activation;
-  int producer = -1;     ///< operation, or -1
-  int of = -1;           ///< the value this is a gradient or state of
+  int producer = -1;  ///< operation, or -1
+  int of = -1;        ///< the value this is a gradient or state of
   filling fill;
 
   constexpr int rank() const { return shape.size(); }
-  /// Bytes of one element as it is computed with and sent, where a number takes `real_bytes`. Weights rest as wide ones.
+  /// Bytes of one element as it is computed with and sent, where a number takes `real_bytes`. Weights rest as wide
+  /// ones.
   constexpr long width(long real_bytes) const { return width_of(type, real_bytes); }
 };
 
@@ -124,15 +125,16 @@ constexpr element read_as(const graph& g, const operation& o, int k) {
   return g[o.operands[k]].type;
 }
 
-/// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics and what a map sums up are wide, unless it
-/// sums the whole at once.
+/// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics and
+/// what a map sums up are wide, unless it sums the whole at once.
 constexpr element stored_as(const operation& o, int k) {
   const bool overwrites = o.op->body == op_body::accumulate || o.op->body == op_body::update;
   const bool counts = o.op->statistic && o.op->body != op_body::map;
   if (overwrites || counts || o.r.results[k].factors.empty()) return element::wide;
   if (o.op->body == op_body::map)
     for (int f = 0; f < o.r.factors.size(); ++f)
-      if (o.r.is_reduction(f) && (o.op->statistic || (!o.r.factors[f].one_hot && !o.r.factors[f].whole))) return element::wide;
+      if (o.r.is_reduction(f) && (o.op->statistic || (!o.r.factors[f].one_hot && !o.r.factors[f].whole)))
+        return element::wide;
   return element::real;
 }
 

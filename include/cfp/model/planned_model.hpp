@@ -15,7 +15,8 @@ constexpr bool same_sizes(const value& v, std::string_view dims) {
   for (std::size_t from = 0; from < dims.size(); ++at) {
     const std::size_t equals = dims.find('=', from), end = dims.find(' ', from);
     long size = 0;
-    for (std::size_t i = equals + 1; i < dims.size() && i < end && dims[i] != ')'; ++i) size = size * 10 + (dims[i] - '0');
+    for (std::size_t i = equals + 1; i < dims.size() && i < end && dims[i] != ')'; ++i)
+      size = size * 10 + (dims[i] - '0');
     if (at >= v.rank() || v.shape[at] != size) return false;
     from = end == std::string_view::npos ? dims.size() : end + 1;
   }
@@ -48,8 +49,7 @@ struct model_question {
 template <class Plan, auto Model>
 consteval bool require_model() {
   using question = model_question<Plan, Model>;
-  if constexpr (!question::why.empty())
-    return plan_fits_the_model<said<shorten<question::why.count>(question::why)>>();
+  if constexpr (!question::why.empty()) return plan_fits_the_model<said<shorten<question::why.count>(question::why)>>();
   return true;
 }
 

@@ -135,7 +135,8 @@ struct refiner {
       parts.push(atoms(cuts[f]));
       const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
       if (needs_one && parts[f] > 1 && problem.what == nullptr)
-        problem = {"an indexed factor cannot be cut into this many parts", long_name(o.op->label), o.r.factors[f].label, parts[f], 1};
+        problem = {"an indexed factor cannot be cut into this many parts", long_name(o.op->label), o.r.factors[f].label,
+                   parts[f], 1};
       for (int k = 0; k < parts[f]; ++k) {
         sizes.push(atom_size(cuts[f], o.sizes[f], k));
         named.push(false);
@@ -176,7 +177,7 @@ struct refiner {
 constexpr graph refine(const graph& traced) {
   detail::refiner r(traced);
   graph g = r.run();
-  if (r.problem.what != nullptr) throw r.problem;
+  if (r.problem.what != nullptr) throw error(words(r.problem));
   return g;
 }
 

@@ -1,5 +1,5 @@
-// bfloat16 as a way to store numbers: the upper half of a float, rounded to nearest, ties to even. All arithmetic is done in
-// float.
+// bfloat16 as a way to store numbers: the upper half of a float, rounded to nearest, ties to even. All arithmetic is
+// done in float.
 #pragma once
 
 #include <cfp/core/config.hpp>
@@ -25,7 +25,9 @@ struct bf16 {
     if ((u & 0x7fffffffu) > 0x7f800000u) bits = static_cast<std::uint16_t>(u >> 16 | 0x40u);  // not a number stays so
     else bits = static_cast<std::uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
-  CFP_HOST_DEVICE constexpr operator float() const { return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16); }
+  CFP_HOST_DEVICE constexpr operator float() const {
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+  }
 };
 
 template <>

@@ -28,8 +28,10 @@ inline constexpr struct dropout_t : op<"... -> ...", dropout_t> {
       {&info<detail::dropout_input_t>, "... -> ...", {{{gradient_source::gradient, 0}}, 1}, {{0}, 1}},
   }};
 
-  /// Random words of four neighbouring elements, the first of them at global index 4 n; `which` of the model's dropouts.
-  CFP_HOST_DEVICE static r123::Philox4x32::ctr_type words(std::uint64_t seed, int which, std::uint64_t pass, std::uint64_t n) {
+  /// Random words of four neighbouring elements, the first of them at global index 4 n; `which` of the model's
+  /// dropouts.
+  CFP_HOST_DEVICE static r123::Philox4x32::ctr_type words(std::uint64_t seed, int which, std::uint64_t pass,
+                                                          std::uint64_t n) {
     const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
     const r123::Philox4x32::ctr_type counter = {{low(n), low(n >> 32), low(pass), static_cast<std::uint32_t>(which)}};
     const r123::Philox4x32::key_type key = {{low(seed), low(seed >> 32)}};

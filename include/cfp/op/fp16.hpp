@@ -25,7 +25,8 @@ struct fp16 {
     if (size > 0x7f800000u) half = 0x7e00u;        // not a number stays so
     else if (size >= 0x477ff000u) half = 0x7c00u;  // from the middle between 65504 and the next on: infinite
     else if (size >= 0x38800000u) half = nearest(size - 0x38000000u, 13);  // 127 - 15 off the exponent
-    else if (size > 0x33000000u) half = nearest((size & 0x7fffffu) | 0x800000u, 126 - (size >> 23));  // below 2^-14: steps of 2^-24
+    else if (size > 0x33000000u)
+      half = nearest((size & 0x7fffffu) | 0x800000u, 126 - (size >> 23));  // below 2^-14: steps of 2^-24
     bits = static_cast<std::uint16_t>(u >> 16 & 0x8000u) | static_cast<std::uint16_t>(half);
   }
   CFP_HOST_DEVICE constexpr operator float() const {
@@ -36,7 +37,8 @@ struct fp16 {
       return x;
     }
 #endif
-    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1fu, rest = bits & 0x3ffu;
+    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1fu,
+                        rest = bits & 0x3ffu;
     if (exponent == 0) {
       const float x = static_cast<float>(rest) * 0x1p-24f;
       return sign != 0 ? -x : x;
@@ -47,7 +49,9 @@ struct fp16 {
 
  private:
   // x / 2^n to nearest, ties to even; n from 1 to 24.
-  CFP_HOST_DEVICE static constexpr std::uint32_t nearest(std::uint32_t x, std::uint32_t n) { return (x + ((1u << (n - 1)) - 1) + (x >> n & 1u)) >> n; }
+  CFP_HOST_DEVICE static constexpr std::uint32_t nearest(std::uint32_t x, std::uint32_t n) {
+    return (x + ((1u << (n - 1)) - 1) + (x >> n & 1u)) >> n;
+  }
 };
 
 template <>

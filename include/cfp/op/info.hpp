@@ -27,13 +27,13 @@ struct gradient_step {
 
 /// How an operator computes.
 enum class op_body : std::uint8_t {
-  map,      ///< functor on corresponding elements, then reduced over the factors the result lacks
-  product,  ///< the same with multiplication of two operands: a tensor contraction, left to a matrix library
-  unstack,  ///< result i is the slice i of the whole factor the results lack
-  stack,    ///< its inverse
-  update,   ///< optimizer step: results overwrite operands
+  map,         ///< functor on corresponding elements, then reduced over the factors the result lacks
+  product,     ///< the same with multiplication of two operands: a tensor contraction, left to a matrix library
+  unstack,     ///< result i is the slice i of the whole factor the results lack
+  stack,       ///< its inverse
+  update,      ///< optimizer step: results overwrite operands
   accumulate,  ///< adds the second operand to the first, in place; the first time it overwrites it
-  routine,  ///< a kernel of its own that sees the whole of its `whole` factors
+  routine,     ///< a kernel of its own that sees the whole of its `whole` factors
 };
 
 struct op_info {
@@ -41,13 +41,18 @@ struct op_info {
   std::string_view rule;
   op_body body = op_body::map;
   linearity linear = linearity::none;
-  int scalars = 0;         ///< how many numbers follow the operands of a functor
-  int index_operand = -1;  ///< which operand holds indices
-  bool unit = false;       ///< its derivative along every operand is one
-  bool statistic = false;  ///< a row statistic: the operator that takes it owns its gradient
+  int scalars = 0;                                    ///< how many numbers follow the operands of a functor
+  int index_operand = -1;                             ///< which operand holds indices
+  bool unit = false;                                  ///< its derivative along every operand is one
+  bool statistic = false;                             ///< a row statistic: the operator that takes it owns its gradient
   std::array<const op_info*, max_operands> slopes{};  ///< operators dz * d(functor)/d(operand i)
   const gradient_step* gradient = nullptr;            ///< written out by hand, where that is better
   int gradient_steps = 0;
 };
+
+/// Elements of one operand in another order, or added up, as a rule alone says: a copy's kernel does it.
+constexpr bool rearranges(const op_info& op) {
+  return op.body == op_body::map && op.unit && op.linear == linearity::all && op.label == "rearrange";
+}
 
 }  // namespace cfp

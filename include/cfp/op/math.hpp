@@ -39,25 +39,20 @@ struct dual {
 
 // Templates, so that who writes `using namespace cfp` finds the standard library's functions of one type first.
 template <class T>
-  requires std::is_floating_point_v<T>
-CFP_HOST_DEVICE T exp(T x) { return std::exp(x); }
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T exp(T x) { return std::exp(x); }
 template <class T>
-  requires std::is_floating_point_v<T>
-CFP_HOST_DEVICE T log(T x) { return std::log(x); }
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T log(T x) { return std::log(x); }
 template <class T>
-  requires std::is_floating_point_v<T>
-CFP_HOST_DEVICE T sqrt(T x) { return std::sqrt(x); }
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T sqrt(T x) { return std::sqrt(x); }
 template <class T>
-  requires std::is_floating_point_v<T>
-CFP_HOST_DEVICE T tanh(T x) { return std::tanh(x); }
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T tanh(T x) { return std::tanh(x); }
 template <class T>
-  requires std::is_floating_point_v<T>
-CFP_HOST_DEVICE T sin(T x) { return std::sin(x); }
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T sin(T x) { return std::sin(x); }
 template <class T>
-  requires std::is_floating_point_v<T>
-CFP_HOST_DEVICE T cos(T x) { return std::cos(x); }
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T cos(T x) { return std::cos(x); }
 /// 1 / (1 + exp(-x)), with a derivative where exp(-x) overflows too: write x * sigmoid(x), not x / (1 + exp(-x)).
-/// On devices by the fast instructions: off by less than 2^-21 (4 + |x|) of itself, which numbers of 16 bits do not show.
+/// On devices by the fast instructions: off by less than 2^-21 (4 + |x|) of itself, which numbers of 16 bits do not
+/// show.
 CFP_HOST_DEVICE inline float sigmoid(float x) {
 #if defined(__CUDA_ARCH__)
   return __fdividef(1.0f, 1.0f + __expf(-x));

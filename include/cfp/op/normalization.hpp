@@ -10,7 +10,9 @@ namespace cfp::inline v0_1 {
 inline constexpr struct norm_sum_t : op<"... width -> ...", norm_sum_t> {
   static constexpr bool statistic = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x;
+  }
 } norm_sum;
 
 /// Row sum of squared distances to the mean; scalar: 1/width.
@@ -18,7 +20,9 @@ inline constexpr struct norm_square_t : op<"... width, ... -> ...", norm_square_
   static constexpr bool statistic = true;
   static constexpr int scalars = 1;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T sum, T per) { return (x - sum * per) * (x - sum * per); }
+  CFP_HOST_DEVICE static T apply(T x, T sum, T per) {
+    return (x - sum * per) * (x - sum * per);
+  }
 } norm_square;
 
 namespace detail {
@@ -36,7 +40,9 @@ struct norm_op : op<Rule, Op> {
 // Row sums of dz w and of dz w xhat, shared by all elements of a row.
 struct norm_dot_t : norm_op<"... width, width -> ...", norm_dot_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T w, T, T) { return dz * w; }
+  CFP_HOST_DEVICE static T apply(T dz, T w, T, T) {
+    return dz * w;
+  }
 };
 struct norm_dot_normal_t : norm_op<"... width, ... width, ..., ..., width -> ...", norm_dot_normal_t> {
   template <class T>
@@ -69,13 +75,23 @@ inline constexpr struct layer_norm_t : op<"... width, ..., ..., width, width -> 
     return detail::normal(x, sum, square, per, epsilon) * weight + shift;
   }
   static constexpr std::array<gradient_step, 5> gradient = {{
-      {&info<detail::norm_dot_t>, detail::norm_dot_t::rule_source, {{{gradient_source::gradient, 0}, {operand, 3}}, 2}, {{-1}, 1}},
-      {&info<detail::norm_dot_normal_t>, detail::norm_dot_normal_t::rule_source,
-       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {operand, 3}}, 5}, {{-1}, 1}},
-      {&info<detail::norm_input_t>, detail::norm_input_t::rule_source,
-       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {operand, 3}, {step, 0}, {step, 1}}, 7}, {{0}, 1}},
-      {&info<detail::norm_weight_t>, detail::norm_weight_t::rule_source,
-       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}}, 4}, {{3}, 1}},
+      {&info<detail::norm_dot_t>,
+       detail::norm_dot_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 3}}, 2},
+       {{-1}, 1}},
+      {&info<detail::norm_dot_normal_t>,
+       detail::norm_dot_normal_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {operand, 3}}, 5},
+       {{-1}, 1}},
+      {&info<detail::norm_input_t>,
+       detail::norm_input_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {operand, 3}, {step, 0}, {step, 1}},
+        7},
+       {{0}, 1}},
+      {&info<detail::norm_weight_t>,
+       detail::norm_weight_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}}, 4},
+       {{3}, 1}},
       {&info<copy_t>, "... width -> width", {{{gradient_source::gradient, 0}}, 1}, {{4}, 1}},
   }};
 } layer_norm;
@@ -84,13 +100,17 @@ inline constexpr struct layer_norm_t : op<"... width, ..., ..., width, width -> 
 inline constexpr struct rms_square_t : op<"... width -> ...", rms_square_t> {
   static constexpr bool statistic = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x * x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x * x;
+  }
 } rms_square;
 
 namespace detail {
 struct rms_dot_t : norm_op<"... width, ... width, width -> ...", rms_dot_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T x, T w, T, T) { return dz * x * w; }
+  CFP_HOST_DEVICE static T apply(T dz, T x, T w, T, T) {
+    return dz * x * w;
+  }
 };
 struct rms_input_t : norm_op<"... width, ... width, ..., width, ... -> ... width", rms_input_t> {
   template <class T>
@@ -101,12 +121,14 @@ struct rms_input_t : norm_op<"... width, ... width, ..., width, ... -> ... width
 };
 struct rms_weight_t : norm_op<"... width, ... width, ... -> width", rms_weight_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T x, T square, T per, T epsilon) { return dz * x * (T(1) / sqrt(square * per + epsilon)); }
+  CFP_HOST_DEVICE static T apply(T dz, T x, T square, T per, T epsilon) {
+    return dz * x * (T(1) / sqrt(square * per + epsilon));
+  }
 };
 }  // namespace detail
 
-/// y = x / sqrt(mean(x^2) + epsilon) * weight. Operands: x, rms_square(x), weight; scalars: 1/width, epsilon. Its gradient
-/// along x is the whole one, the statistic included.
+/// y = x / sqrt(mean(x^2) + epsilon) * weight. Operands: x, rms_square(x), weight; scalars: 1/width, epsilon. Its
+/// gradient along x is the whole one, the statistic included.
 inline constexpr struct rms_norm_t : op<"... width, ..., width -> ... width", rms_norm_t> {
   static constexpr int scalars = 2;
   template <class T>
@@ -114,10 +136,18 @@ inline constexpr struct rms_norm_t : op<"... width, ..., width -> ... width", rm
     return x * (T(1) / sqrt(square * per + epsilon)) * weight;
   }
   static constexpr std::array<gradient_step, 3> gradient = {{
-      {&info<detail::rms_dot_t>, detail::rms_dot_t::rule_source, {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 2}}, 3}, {{-1}, 1}},
-      {&info<detail::rms_input_t>, detail::rms_input_t::rule_source,
-       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {step, 0}}, 5}, {{0}, 1}},
-      {&info<detail::rms_weight_t>, detail::rms_weight_t::rule_source, {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}}, 3}, {{2}, 1}},
+      {&info<detail::rms_dot_t>,
+       detail::rms_dot_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 2}}, 3},
+       {{-1}, 1}},
+      {&info<detail::rms_input_t>,
+       detail::rms_input_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {step, 0}}, 5},
+       {{0}, 1}},
+      {&info<detail::rms_weight_t>,
+       detail::rms_weight_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}}, 3},
+       {{2}, 1}},
   }};
 } rms_norm;
 

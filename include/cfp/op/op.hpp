@@ -1,6 +1,8 @@
-// Operators. An operator is an object whose type is its rule; one name is checked by the compiler and called in a model:
+// Operators. An operator is an object whose type is its rule; one name is checked by the compiler and called in a
+// model:
 //
-//   inline constexpr cfp::op<"batch seq in, in out -> batch seq out"> linear;   // a contraction; of one operand: a reshape
+//   inline constexpr cfp::op<"batch seq in, in out -> batch seq out"> linear;   // a contraction; of one operand: a
+//   reshape
 //
 //   inline constexpr struct swiglu_t : cfp::op<"..., ... -> ...", swiglu_t> {   // any other: a rule and a functor
 //     template <class T> CFP_HOST_DEVICE static T apply(T gate, T up) { return gate * cfp::sigmoid(gate) * up; }
@@ -55,13 +57,17 @@ struct contraction_traits : map_traits {
   static constexpr op_body body = op_body::product;
   static constexpr linearity linear = linearity::each;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
+  CFP_HOST_DEVICE static T apply(T x, T y) {
+    return x * y;
+  }
 };
 struct movement_traits : map_traits {
   static constexpr linearity linear = linearity::all;
   static constexpr bool unit = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x;
+  }
 };
 
 // A rule that cannot be read says so once, where the operator is written.
@@ -95,7 +101,8 @@ constexpr auto traits_of() {
     constexpr int operands = bare.operands.size();
     static_assert(bare.combine == reduction::sum && marked(bare) == 0,
                   "a rule alone moves elements or sums products; one marked max, min, onehot or scan needs a functor");
-    static_assert(operands == 1 || operands == 2, "a rule alone is a contraction of two operands or a movement of one; give more a functor");
+    static_assert(operands == 1 || operands == 2,
+                  "a rule alone is a contraction of two operands or a movement of one; give more a functor");
     if constexpr (operands == 2) return contraction_traits{};
     else return movement_traits{};
   }
@@ -124,7 +131,9 @@ struct contraction : op<Rule, Op> {
   static constexpr op_body body = op_body::product;
   static constexpr linearity linear = linearity::each;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T y) { return x * y; }
+  CFP_HOST_DEVICE static T apply(T x, T y) {
+    return x * y;
+  }
 };
 
 /// Reorders, reduces by sum or repeats elements; the rule says which.
@@ -133,7 +142,9 @@ struct movement : op<Rule, Op> {
   static constexpr linearity linear = linearity::all;
   static constexpr bool unit = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x;
+  }
 };
 
 /// Adds two operands, dimension by dimension as the rule says.
@@ -142,7 +153,9 @@ struct addition : op<Rule, Op> {
   static constexpr linearity linear = linearity::all;
   static constexpr bool unit = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T y) { return x + y; }
+  CFP_HOST_DEVICE static T apply(T x, T y) {
+    return x + y;
+  }
 };
 
 /// The operator dz * d(Op)/d(operand Operand): operands are dz, then those of Op.
@@ -174,6 +187,11 @@ struct slope {
   }
 };
 
+/// Whether gradients of an operator are slopes of its functor.
+template <class Op>
+inline constexpr bool has_slopes = Op::body == op_body::map&& Op::gradient.size() == 0 && !Op::unit && !Op::statistic &&
+                                   !Op::derived;
+
 namespace detail {
 template <class Op>
 constexpr op_info make_info();
@@ -199,11 +217,14 @@ constexpr op_info make_info() {
   if constexpr (Op::gradient.size() > 0) {
     out.gradient = Op::gradient.data();
     out.gradient_steps = static_cast<int>(Op::gradient.size());
-  } else if constexpr (Op::body == op_body::map && !Op::unit && !Op::statistic && !Op::derived) {
+  } else if constexpr (has_slopes<Op>) {
     constexpr int n = bare_rule<Op>.operands.size();
     [&]<std::size_t... Operand>(std::index_sequence<Operand...>) {
-      ((out.slopes[Operand] = static_cast<int>(Operand) == Op::index_operand ? nullptr : &info<slope<Op, static_cast<int>(Operand)>>), ...);
-    }(std::make_index_sequence<static_cast<std::size_t>(n)>{});
+      ((out.slopes[Operand] =
+            static_cast<int>(Operand) == Op::index_operand ? nullptr : &info<slope<Op, static_cast<int>(Operand)>>),
+       ...);
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(n)>{});
   }
   return out;
 }

@@ -9,9 +9,9 @@
 
 namespace cfp::inline v0_1 {
 
-/// Operands: weight, gradient, first and second moment, and where gradients are clipped what they are multiplied by; results
-/// overwrite weight and moments. Scalars: learning rate, beta1, beta2, epsilon, decay, and of the schedule the steps of
-/// warm-up, all steps, the last rate. The step number comes from the executor.
+/// Operands: weight, gradient, first and second moment, and where gradients are clipped what they are multiplied by;
+/// results overwrite weight and moments. Scalars: learning rate, beta1, beta2, epsilon, decay, and of the schedule the
+/// steps of warm-up, all steps, the last rate. The step number comes from the executor.
 inline constexpr struct adamw_t : op<"..., ..., ..., ... -> ..., ..., ...", adamw_t> {
   static constexpr std::string_view clipped = "..., ..., ..., ..., -> ..., ..., ...";
   static constexpr op_body body = op_body::update;
@@ -27,8 +27,8 @@ inline constexpr struct adamw_t : op<"..., ..., ..., ... -> ..., ..., ...", adam
     return w - rate * (m * correct1 / (sqrt(v * correct2) + epsilon) + decay * w);
   }
 
-  /// The learning rate of a step, counted from 1: it rises in proportion over the warm-up, then falls along half a cosine to
-  /// the last rate at step `steps` (0: stays).
+  /// The learning rate of a step, counted from 1: it rises in proportion over the warm-up, then falls along half a
+  /// cosine to the last rate at step `steps` (0: stays).
   CFP_HOST_DEVICE static double rate_at(double step, double rate, double warmup, double steps, double last) {
     if (step < warmup) return rate * step / warmup;
     if (steps <= warmup) return rate;
@@ -41,10 +41,13 @@ inline constexpr struct adamw_t : op<"..., ..., ..., ... -> ..., ..., ...", adam
 inline constexpr struct square_norm_t : op<"... -> ", square_norm_t> {
   static constexpr bool derived = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x * x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x * x;
+  }
 } square_norm;
 
-/// What gradients are multiplied by so that their norm is at most the scalar. Operand: the sum of squares of all of them.
+/// What gradients are multiplied by so that their norm is at most the scalar. Operand: the sum of squares of all of
+/// them.
 inline constexpr struct clip_factor_t : op<"... -> ...", clip_factor_t> {
   static constexpr bool derived = true;
   static constexpr int scalars = 1;
@@ -54,8 +57,8 @@ inline constexpr struct clip_factor_t : op<"... -> ...", clip_factor_t> {
   }
 } clip_factor;
 
-/// Adds a gradient to what earlier micro-batches of the step gave; the result overwrites the first operand. The number of
-/// the micro-batch comes from the executor.
+/// Adds a gradient to what earlier micro-batches of the step gave; the result overwrites the first operand. The number
+/// of the micro-batch comes from the executor.
 inline constexpr struct accumulate_t : op<"..., ... -> ...", accumulate_t> {
   static constexpr op_body body = op_body::accumulate;
   static constexpr linearity linear = linearity::all;

@@ -1,5 +1,5 @@
-// Mixture of experts: every token chooses a few experts, and experts take tokens in order of arrival up to a capacity; the
-// dispatch and the way back are einsums (GShard, arXiv 2006.16668). Tokens are routed within groups.
+// Mixture of experts: every token chooses a few experts, and experts take tokens in order of arrival up to a capacity;
+// the dispatch and the way back are einsums (GShard, arXiv 2006.16668). Tokens are routed within groups.
 #pragma once
 
 #include <cfp/op/catalogue.hpp>
@@ -7,8 +7,8 @@
 namespace cfp::inline v0_1 {
 
 /// Places in the experts' queues. place[g, s, e] = +p where e is the first choice of token s and the token is the p-th
-/// (from 1) to arrive at e; -p where e is a later choice; 0 where it is none. All first choices arrive before all second
-/// ones, in order of the sequence. Scalar: choices per token. The choice has no gradient; the gates' weights do.
+/// (from 1) to arrive at e; -p where e is a later choice; 0 where it is none. All first choices arrive before all
+/// second ones, in order of the sequence. Scalar: choices per token. The choice has no gradient; the gates' weights do.
 inline constexpr struct queue_places_t : op<"groups s experts -> groups s experts; whole s experts", queue_places_t> {
   static constexpr op_body body = op_body::routine;
   static constexpr bool statistic = true;
@@ -18,11 +18,14 @@ inline constexpr struct queue_places_t : op<"groups s experts -> groups s expert
 /// Sum of a token's gates over the experts it chose.
 inline constexpr struct chosen_sum_t : op<"... experts, ... experts -> ...", chosen_sum_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T gate, T place) { return place > T(0) || place < T(0) ? gate : T(0); }
+  CFP_HOST_DEVICE static T apply(T gate, T place) {
+    return place > T(0) || place < T(0) ? gate : T(0);
+  }
 } chosen_sum;
 
 /// dispatch[g, s, e, c] = 1 where token s holds place c of expert e.
-inline constexpr struct dispatch_t : op<"groups s experts -> groups s experts capacity; whole capacity; index capacity", dispatch_t> {
+inline constexpr struct dispatch_t
+    : op<"groups s experts -> groups s experts capacity; whole capacity; index capacity", dispatch_t> {
   static constexpr bool statistic = true;
   template <class T>
   CFP_HOST_DEVICE static T apply(T place, long c) {
@@ -33,7 +36,8 @@ inline constexpr struct dispatch_t : op<"groups s experts -> groups s experts ca
 
 /// combine[g, s, e, c] = dispatch[g, s, e, c] * gate[g, s, e] / chosen_sum[g, s].
 inline constexpr struct combine_t
-    : op<"groups s experts, groups s experts, groups s -> groups s experts capacity; whole capacity; index capacity", combine_t> {
+    : op<"groups s experts, groups s experts, groups s -> groups s experts capacity; whole capacity; index capacity",
+         combine_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T gate, T place, T sum, long c) {
     const T one_based = T(static_cast<double>(c + 1));
@@ -42,20 +46,28 @@ inline constexpr struct combine_t
 } combine;
 
 /// Tokens to experts, and their answers back.
-inline constexpr struct to_experts_t : contraction<"groups s experts capacity, groups s in -> experts groups capacity in", to_experts_t> {} to_experts;
-inline constexpr struct from_experts_t : contraction<"groups s experts capacity, experts groups capacity out -> groups s out", from_experts_t> {} from_experts;
+inline constexpr struct to_experts_t
+    : contraction<"groups s experts capacity, groups s in -> experts groups capacity in", to_experts_t> {
+} to_experts;
+inline constexpr struct from_experts_t
+    : contraction<"groups s experts capacity, experts groups capacity out -> groups s out", from_experts_t> {
+} from_experts;
 
 /// Tokens of a group whose first choice an expert is.
 inline constexpr struct first_choices_t : op<"groups s experts -> groups experts", first_choices_t> {
   static constexpr bool statistic = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T place) { return place > T(0) ? T(1) : T(0); }
+  CFP_HOST_DEVICE static T apply(T place) {
+    return place > T(0) ? T(1) : T(0);
+  }
 } first_choices;
 
 /// The gates of a group summed over its tokens.
-inline constexpr struct gate_mass_t : movement<"groups s experts -> groups experts", gate_mass_t> {} gate_mass;
+inline constexpr struct gate_mass_t : movement<"groups s experts -> groups experts", gate_mass_t> {
+} gate_mass;
 
 /// Sum over groups and experts of tokens that chose times gates: what the balancing loss scales.
-inline constexpr struct imbalance_t : contraction<"groups experts, groups experts -> ", imbalance_t> {} imbalance;
+inline constexpr struct imbalance_t : contraction<"groups experts, groups experts -> ", imbalance_t> {
+} imbalance;
 
 }  // namespace cfp

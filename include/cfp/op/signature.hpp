@@ -1,4 +1,5 @@
-// What a kernel must know of a map operator when it is compiled, also of a slope, whose rule is made during differentiation.
+// What a kernel must know of a map operator when it is compiled, also of a slope, whose rule is made during
+// differentiation.
 #pragma once
 
 #include <cfp/op/op.hpp>

@@ -40,22 +40,29 @@ namespace detail {
 struct softmax_dot_t : op<"... k, ... k -> ...", softmax_dot_t> {
   static constexpr bool derived = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T y) { return dz * y; }
+  CFP_HOST_DEVICE static T apply(T dz, T y) {
+    return dz * y;
+  }
 };
 struct softmax_input_t : op<"... k, ... k, ... -> ... k", softmax_input_t> {
   static constexpr bool derived = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T y, T dot) { return y * (dz - dot); }
+  CFP_HOST_DEVICE static T apply(T dz, T y, T dot) {
+    return y * (dz - dot);
+  }
 };
 struct masked_input_t : op<"... q k, ... q k, ... q -> ... q k", masked_input_t> {
   static constexpr bool derived = true;
   static constexpr int scalars = 2;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T y, T dot, T scale, T) { return scale * y * (dz - dot); }
+  CFP_HOST_DEVICE static T apply(T dz, T y, T dot, T scale, T) {
+    return scale * y * (dz - dot);
+  }
 };
 }  // namespace detail
 
-/// softmax(scale x) over the keys a query sees. Operands: scores, masked_max, masked_sum; scalars: the scale, the reach.
+/// softmax(scale x) over the keys a query sees. Operands: scores, masked_max, masked_sum; scalars: the scale, the
+/// reach.
 inline constexpr struct masked_softmax_t : op<"... q k, ... q, ... q -> ... q k; index q k", masked_softmax_t> {
   static constexpr int scalars = 2;
   template <class T>
@@ -63,9 +70,14 @@ inline constexpr struct masked_softmax_t : op<"... q k, ... q, ... q -> ... q k;
     return detail::sees(q, k, reach) ? exp(x * scale - max) * (T(1) / sum) : T(0);
   }
   static constexpr std::array<gradient_step, 2> gradient = {{
-      {&info<detail::softmax_dot_t>, "... q k, ... q k -> ... q", {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
-      {&info<detail::masked_input_t>, detail::masked_input_t::rule_source,
-       {{{gradient_source::gradient, 0}, {result, 0}, {step, 0}}, 3}, {{0}, 1}},
+      {&info<detail::softmax_dot_t>,
+       "... q k, ... q k -> ... q",
+       {{{gradient_source::gradient, 0}, {result, 0}}, 2},
+       {{-1}, 1}},
+      {&info<detail::masked_input_t>,
+       detail::masked_input_t::rule_source,
+       {{{gradient_source::gradient, 0}, {result, 0}, {step, 0}}, 3},
+       {{0}, 1}},
   }};
 } masked_softmax;
 
@@ -73,24 +85,35 @@ inline constexpr struct masked_softmax_t : op<"... q k, ... q, ... q -> ... q k;
 inline constexpr struct logits_max_t : op<"... vocabulary -> ...; max vocabulary", logits_max_t> {
   static constexpr bool statistic = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x) { return x; }
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x;
+  }
 } logits_max;
 
 /// Sum of exponentials relative to that.
 inline constexpr struct logits_sum_t : op<"... vocabulary, ... -> ...", logits_sum_t> {
   static constexpr bool statistic = true;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T max) { return exp(x - max); }
+  CFP_HOST_DEVICE static T apply(T x, T max) {
+    return exp(x - max);
+  }
 } logits_sum;
 
 /// Exponentials over their sum. Operands: logits, logits_max, logits_sum.
 inline constexpr struct softmax_t : op<"... vocabulary, ..., ... -> ... vocabulary", softmax_t> {
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T max, T sum) { return exp(x - max) * (T(1) / sum); }
+  CFP_HOST_DEVICE static T apply(T x, T max, T sum) {
+    return exp(x - max) * (T(1) / sum);
+  }
   static constexpr std::array<gradient_step, 2> gradient = {{
-      {&info<detail::softmax_dot_t>, "... vocabulary, ... vocabulary -> ...", {{{gradient_source::gradient, 0}, {result, 0}}, 2}, {{-1}, 1}},
-      {&info<detail::softmax_input_t>, "... vocabulary, ... vocabulary, ... -> ... vocabulary",
-       {{{gradient_source::gradient, 0}, {result, 0}, {step, 0}}, 3}, {{0}, 1}},
+      {&info<detail::softmax_dot_t>,
+       "... vocabulary, ... vocabulary -> ...",
+       {{{gradient_source::gradient, 0}, {result, 0}}, 2},
+       {{-1}, 1}},
+      {&info<detail::softmax_input_t>,
+       "... vocabulary, ... vocabulary, ... -> ... vocabulary",
+       {{{gradient_source::gradient, 0}, {result, 0}, {step, 0}}, 3},
+       {{0}, 1}},
   }};
 } softmax;
 
@@ -108,15 +131,18 @@ struct cross_entropy_input_t
 }  // namespace detail
 
 /// Mean over rows of log(sum exp x) - x[target]. Operands: logits, targets, logits_max, logits_sum; scalar: 1/rows.
-inline constexpr struct cross_entropy_t
-    : op<"... vocabulary, ..., ..., ... -> ; onehot vocabulary", cross_entropy_t> {
+inline constexpr struct cross_entropy_t : op<"... vocabulary, ..., ..., ... -> ; onehot vocabulary", cross_entropy_t> {
   static constexpr int scalars = 1;
   static constexpr int index_operand = 1;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T max, T sum, T per) { return per * (log(sum) + max - x); }
+  CFP_HOST_DEVICE static T apply(T x, T max, T sum, T per) {
+    return per * (log(sum) + max - x);
+  }
   static constexpr std::array<gradient_step, 1> gradient = {{
-      {&info<detail::cross_entropy_input_t>, detail::cross_entropy_input_t::rule_source,
-       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {operand, 3}}, 5}, {{0}, 1}},
+      {&info<detail::cross_entropy_input_t>,
+       detail::cross_entropy_input_t::rule_source,
+       {{{gradient_source::gradient, 0}, {operand, 0}, {operand, 1}, {operand, 2}, {operand, 3}}, 5},
+       {{0}, 1}},
   }};
 } cross_entropy;
 

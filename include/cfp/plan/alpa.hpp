@@ -1,15 +1,15 @@
-// Alpa's intra-operator plan (arXiv 2201.12023), as a baseline: its strategies, its costs (communication alone, by bytes), the best
-// plan for them, and its rewriting of all-reduces.
+// Alpa's intra-operator plan (arXiv 2201.12023), as a baseline: its strategies, its costs (communication alone, by
+// bytes), the best plan for them, and its rewriting of all-reduces.
 #pragma once
 
 #include <cfp/plan/named.hpp>
-#include <cfp/profile/cost_builder.hpp>
+#include <cfp/profile/cost/cost_builder.hpp>
 #include <cfp/solve/policy.hpp>
 
 namespace cfp::inline v0_1 {
 
-/// Alpa's cost of a collective, in its own unit. `bytes`: the tensor as held before splitting over the axis. `beta` is 1 on the first
-/// axis of a mesh and 0.1 on the second unless the user says otherwise.
+/// Alpa's cost of a collective, in its own unit. `bytes`: the tensor as held before splitting over the axis. `beta` is
+/// 1 on the first axis of a mesh and 0.1 on the second unless the user says otherwise.
 inline double alpa_cost(collective_kind kind, double bytes, double n, double beta) {
   const double sent = beta * (n - 1) / n * bytes;
   switch (kind) {
@@ -24,14 +24,27 @@ inline double alpa_cost(collective_kind kind, double bytes, double n, double bet
 
 namespace detail {
 
-// One split per axis, its sums reduced at once; not of the sequence, which is behind the batch in one dimension of its products.
+// One split per axis, its sums reduced at once; not of the sequence, which is behind the batch in one dimension of its
+// products.
 inline bool alpa_offers(const graph& g, const decision& d, std::size_t choice, bool every_axis) {
   const std::string& how = d.names[choice];
   for (const char* not_offered : {">", "/", "partial", "=sequence"})
     if (how.find(not_offered) != std::string::npos) return false;
   bool contracts = false;
-  for (const int o : d.operations) contracts = contracts || (g.at(o).when == phase::forward && g.at(o).op->body == op_body::product);
+  for (const int o : d.operations)
+    contracts = contracts || (g.at(o).when == phase::forward && g.at(o).op->body == op_body::product);
   return !every_axis || !contracts || how.find("=-") == std::string::npos;
+}
+
+// A choice as it reads where weights do not rest in pieces.
+inline std::string unscattered(const std::string& text) {
+  constexpr std::string_view word = "/scattered";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text.compare(at, word.size(), word) == 0) at += word.size();
+    else out += text[at++];
+  }
+  return out;
 }
 
 }  // namespace detail
@@ -42,10 +55,12 @@ inline cost_graph only_alpa(cost_graph costs, const graph& g, const decision_gra
     if (d.nodes[n].kind != decision::strategy_of_part) continue;
     for (const bool every_axis : {true, false}) {
       bool any = false;
-      for (std::size_t c = 0; c < d.nodes[n].choices(); ++c) any = any || detail::alpa_offers(g, d.nodes[n], c, every_axis);
+      for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
+        any = any || detail::alpa_offers(g, d.nodes[n], c, every_axis);
       if (!any) continue;
       for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
-        if (!detail::alpa_offers(g, d.nodes[n], c, every_axis)) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+        if (!detail::alpa_offers(g, d.nodes[n], c, every_axis))
+          costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
       break;
     }
   }
@@ -55,7 +70,8 @@ inline cost_graph only_alpa(cost_graph costs, const graph& g, const decision_gra
 /// Prices decisions as Alpa does: bytes over bandwidth, in its own unit.
 class alpa_costs : public cost_builder {
  public:
-  alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on) : cost_builder(g, mesh, d, on) {}
+  alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
+      : cost_builder(g, mesh, d, on) {}
 
   cost_graph build() { return only_alpa(collect({}), g_, d_); }
 
@@ -72,12 +88,13 @@ class alpa_costs : public cost_builder {
   double cost_of(const conversion_step& s, const partition& from, long local) const {
     if (!s.communicates()) return 0;
     const auto n = static_cast<double>(mesh_.size(s.axis));
-    return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n, s.axis == 0 ? 1 : 0.1);
+    return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n,
+                     s.axis == 0 ? 1 : 0.1);
   }
 };
 
-/// Where an all-reduce of a weight's gradient can be a reduce-scatter, the weight updated in pieces and gathered, it is. `solve_rest`
-/// answers what that leaves open (-1).
+/// Where an all-reduce of a weight's gradient can be a reduce-scatter, the weight updated in pieces and gathered, it
+/// is. `solve_rest` answers what that leaves open (-1).
 template <class Solve>
 std::vector<int> reduce_scattered(std::vector<int> choices, const decision_graph& d, const Solve& solve_rest) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
@@ -89,13 +106,11 @@ std::vector<int> reduce_scattered(std::vector<int> choices, const decision_graph
       choice = -1;
     } else if (node.kind == decision::strategy_of_part) {
       // Of the choices that differ only in where weights rest, the one scattered over most axes.
-      const auto without = [](std::string text) {
-        for (std::size_t at; (at = text.find("/scattered")) != std::string::npos;) text.erase(at, 10);
-        return text;
-      };
       const std::string mine = node.names[static_cast<std::size_t>(choice)];
       for (std::size_t c = 0; c < node.choices(); ++c)
-        if (without(node.names[c]) == mine && node.names[c].size() > node.names[static_cast<std::size_t>(choice)].size()) choice = static_cast<int>(c);
+        if (detail::unscattered(node.names[c]) == mine &&
+            node.names[c].size() > node.names[static_cast<std::size_t>(choice)].size())
+          choice = static_cast<int>(c);
     }
   }
   return solve_rest(choices);

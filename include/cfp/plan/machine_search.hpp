@@ -1,10 +1,11 @@
-// Planning for a machine that is described: candidates by their sums of parts, then all plans priced alike, by the program they become.
+// Planning for a machine that is described: candidates by their sums of parts, then all plans priced alike, by the
+// program they become.
 #pragma once
 
 #include <cfp/plan/alpa.hpp>
 #include <cfp/plan/usual_plans.hpp>
-#include <cfp/profile/roofline.hpp>
-#include <cfp/profile/timeline.hpp>
+#include <cfp/profile/machine/roofline.hpp>
+#include <cfp/profile/machine/timeline.hpp>
 
 #include <chrono>
 #include <optional>
@@ -13,19 +14,19 @@ namespace cfp::inline v0_1 {
 
 /// A plan and what the one evaluator says of it.
 struct evaluated {
-  plan p;                  ///< its program is lowered, ordered and its memory planned
-  timeline when;           ///< milliseconds of a step
-  schedule order;          ///< of its program
-  long peak = 0;           ///< bytes of a device
-  bool fits = true;        ///< within the limit
-  double seconds = 0;      ///< that finding it took
+  plan p;              ///< its program is lowered, ordered and its memory planned
+  timeline when;       ///< milliseconds of a step
+  schedule order;      ///< of its program
+  long peak = 0;       ///< bytes of a device
+  bool fits = true;    ///< within the limit
+  double seconds = 0;  ///< that finding it took
 };
 
 /// The plans of one mesh, priced alike.
 struct priced_plans {
   std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
   std::vector<evaluated> usual, alpa;
-  long least = 0;                     ///< bytes of the leanest plan that was evaluated
+  long least = 0;  ///< bytes of the leanest plan that was evaluated
 
   /// The fastest that fits of some, or nullptr.
   static const evaluated* fastest(const std::vector<evaluated>& plans) {
@@ -38,26 +39,29 @@ struct priced_plans {
   const evaluated* found() const {
     const evaluated* best = nullptr;
     for (const std::vector<evaluated>* plans : {&candidates, &usual, &alpa})
-      if (const evaluated* e = fastest(*plans); e != nullptr && (best == nullptr || e->when.ms < best->when.ms)) best = e;
+      if (const evaluated* e = fastest(*plans); e != nullptr && (best == nullptr || e->when.ms < best->when.ms))
+        best = e;
     return best;
   }
 };
 
 struct machine_options {
-  long memory = 0;          ///< bytes of a device a plan may use; 0: what the machine's devices have
-  target lowered_for = 2;   ///< numbers that are not wide take two bytes
-  bool overlap = true;      ///< collectives run beside operators
+  long memory = 0;                      ///< bytes of a device a plan may use; 0: what the machine's devices have
+  target lowered_for = 2;               ///< numbers that are not wide take two bytes
+  bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
-  double solve_seconds = 5;   ///< most for one solution
-  double search_seconds = 60; ///< after which no further candidate is looked for
-  /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the rest.
+  double solve_seconds = 5;             ///< most for one solution
+  double search_seconds = 60;           ///< after which no further candidate is looked for
+  /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
+  /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
 };
 
 class machine_search {
  public:
   /// Graph, mesh and decisions must outlive this.
-  machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, const machine_options& options = {})
+  machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m,
+                 const machine_options& options = {})
       : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh, options.known) {
     if (options_.memory == 0) options_.memory = m.device.memory;
   }
@@ -95,9 +99,7 @@ class machine_search {
   }
 
   /// A plan people use, what it leaves open solved; nothing if the model or the mesh does not allow it.
-  std::optional<evaluated> usual(const named_plan& p) {
-    return with(p.name, follow(p, d_, mesh_), p.order);
-  }
+  std::optional<evaluated> usual(const named_plan& p) { return with(p.name, follow(p, d_, mesh_), p.order); }
 
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
@@ -118,15 +120,19 @@ class machine_search {
     return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
   }
 
-  /// Alpa's plan, as one thing after the other that it leaves out is counted: each line the best plan of Alpa's strategies for what is
-  /// counted so far. The last step, to all strategies and the memory limit, is that to the plans of `candidates`.
+  /// Alpa's plan, as one thing after the other that it leaves out is counted: each line the best plan of Alpa's
+  /// strategies for what is counted so far. The last step, to all strategies and the memory limit, is that to the plans
+  /// of `candidates`.
   std::vector<evaluated> ladder() {
     std::vector<evaluated> out;
     const auto rung = [&](const char* counted, const priced_effects& effects) {
       const auto begin = clock::now();
       described_times times(machine_, mesh_);
       times.effects = effects;
-      if (auto e = in_alpas_way(counted, only_alpa(roofline(g_, mesh_, d_, times, options_.lowered_for).build(), g_, d_), exact_policy(), begin)) out.push_back(std::move(*e));
+      if (auto e =
+              in_alpas_way(counted, only_alpa(roofline(g_, mesh_, d_, times, options_.lowered_for).build(), g_, d_),
+                           exact_policy(), begin))
+        out.push_back(std::move(*e));
     };
     rung("bandwidth", {false, false, false});
     rung("latency", {false, true, false});
@@ -135,8 +141,8 @@ class machine_search {
     return out;
   }
 
-  /// The best plans within the limit by their sums of parts, one per share of weights' communication that is counted: different ones,
-  /// not yet in order. Empty if nothing was found to fit.
+  /// The best plans within the limit by their sums of parts, one per share of weights' communication that is counted:
+  /// different ones, not yet in order. Empty if nothing was found to fit.
   std::vector<evaluated> candidates() {
     std::vector<evaluated> out;
     const auto all = clock::now();
@@ -153,7 +159,8 @@ class machine_search {
     return out;
   }
 
-  /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that does not fit.
+  /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that
+  /// does not fit.
   priced_plans compare() {
     priced_plans out;
     for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
@@ -172,16 +179,19 @@ class machine_search {
   using clock = std::chrono::steady_clock;
 
   template <class Policy>
-  std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by, clock::time_point begin) {
+  std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
+                                        clock::time_point begin) {
     const solution s = by.solve(priced, brief());
     if (!s.feasible) return std::nullopt;
-    evaluated out = evaluate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) { return by.solve(fixed(costs(), open), brief()).choices; }));
+    evaluated out = evaluate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
+                               return by.solve(fixed(costs(), open), brief()).choices;
+                             }));
     out.seconds = since(begin);
     return out;
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
-  // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite, the sum of its parts:
-  // the limit of the sum goes down from no limit at all until programs fit.
+  // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
+  // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit.
   std::optional<evaluated> within_limit(cost_graph sums, clock::time_point begin) {
     for (int attempt = 0; attempt < 10; ++attempt) {
       const solution s = solve(sums, brief());

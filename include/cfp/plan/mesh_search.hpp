@@ -5,8 +5,9 @@
 
 namespace cfp::inline v0_1 {
 
-/// The meshes a machine allows: its devices along one axis, along two in every way, and (`axes`) along three. The last axis lies
-/// innermost, so that the order of sizes says which axis is on which level. Sizes that straddle a level are left out.
+/// The meshes a machine allows: its devices along one axis, along two in every way, and (`axes`) along three. The last
+/// axis lies innermost, so that the order of sizes says which axis is on which level. Sizes that straddle a level are
+/// left out.
 inline std::vector<mesh_shape> meshes_of(const machine& m, int axes = 2) {
   static constexpr const char* labels[] = {"x", "y", "z"};
   std::vector<mesh_shape> out, open(1);
@@ -19,8 +20,7 @@ inline std::vector<mesh_shape> meshes_of(const machine& m, int axes = 2) {
       try {
         for (int a = 0; a < n; ++a) group_of(m, whole, a);
         out.push_back(whole);
-      } catch (const std::invalid_argument&) {
-      }
+      } catch (const std::invalid_argument&) {}
       for (int size = 2; size * 2 <= left; ++size)
         if (left % size == 0) {
           longer.push_back(mesh);
@@ -44,7 +44,9 @@ struct mesh_plans {
   mesh_shape mesh;
   decision_graph decisions;  ///< that choices of its plans are among
   priced_plans plans;
-  double ms() const { return plans.found() != nullptr ? plans.found()->when.ms : std::numeric_limits<double>::infinity(); }
+  double ms() const {
+    return plans.found() != nullptr ? plans.found()->when.ms : std::numeric_limits<double>::infinity();
+  }
 };
 
 namespace detail {
@@ -53,7 +55,8 @@ namespace detail {
 inline held_axis held_of(const decision_graph& d, const std::vector<int>& choices, int from, int to) {
   held_axis out{to, {}};
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    if (d.nodes[n].kind == decision::strategy_of_part) out.of_part.push_back(d.nodes[n].strategies[static_cast<std::size_t>(choices[n])][from]);
+    if (d.nodes[n].kind == decision::strategy_of_part)
+      out.of_part.push_back(d.nodes[n].strategies[static_cast<std::size_t>(choices[n])][from]);
   return out;
 }
 
@@ -67,15 +70,18 @@ inline mesh_shape joined(const mesh_shape& mesh, int a) {
   return out;
 }
 
-inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh, const machine_options& options) {
+inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+                          const machine_options& options) {
   mesh_plans out{mesh, decisions(g, blocks, mesh, axis_choice::regathered), {}};
   out.plans = machine_search(g, mesh, out.decisions, m, options).compare();
   return out;
 }
 
-// Three axes have too many strategies for all at once: two are solved while the third does what it did in the best plan so far, each in
-// turn, until nothing is gained. Begins with the best plan of two axes, one of which stands for two of the three.
-inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh, const std::vector<mesh_plans>& known, const machine_options& options) {
+// Three axes have too many strategies for all at once: two are solved while the third does what it did in the best plan
+// so far, each in turn, until nothing is gained. Begins with the best plan of two axes, one of which stands for two of
+// the three.
+inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+                                const std::vector<mesh_plans>& known, const machine_options& options) {
   mesh_plans best{mesh, {}, {}};
   held_axis held;
   double least = std::numeric_limits<double>::infinity();
@@ -106,18 +112,21 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
 
 }  // namespace detail
 
-/// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found is compared with
-/// the plans people use and with Alpa's. `tell` hears of each mesh before it is searched. Throws std::invalid_argument for a mesh that does
-/// not fit on the machine.
-inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options, const std::vector<mesh_shape>& meshes,
+/// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found
+/// is compared with the plans people use and with Alpa's. `tell` hears of each mesh before it is searched. Throws
+/// std::invalid_argument for a mesh that does not fit on the machine.
+inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
+                                             const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
   const block_structure blocks = parallel_blocks(g);
   std::vector<mesh_plans> out;
   for (const mesh_shape& mesh : meshes) {
-    if (mesh.rank() > 3) throw std::invalid_argument("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
+    if (mesh.rank() > 3)
+      throw std::invalid_argument("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
     described_times(m, mesh);
     if (tell) tell(mesh);
-    out.push_back(mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, out, options) : detail::of_mesh(g, blocks, m, mesh, options));
+    out.push_back(mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, out, options)
+                                   : detail::of_mesh(g, blocks, m, mesh, options));
   }
   std::stable_sort(out.begin(), out.end(), [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
   return out;

@@ -1,7 +1,7 @@
 // Plans people use today, as named wishes: per part the first wished-for strategy it has; all else is solved.
 #pragma once
 
-#include <cfp/plan/plan.hpp>
+#include <cfp/plan/realise.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -15,7 +15,10 @@ struct named_plan {
 /// Of the partitions a shared weight may rest in, the one split over most axes.
 inline std::size_t most_split(const decision& d) {
   const auto axes = [](const std::string& text) { return std::count(text.begin(), text.end(), ':'); };
-  return static_cast<std::size_t>(std::max_element(d.names.begin(), d.names.end(), [&](const std::string& a, const std::string& b) { return axes(a) < axes(b); }) - d.names.begin());
+  return static_cast<std::size_t>(
+      std::max_element(d.names.begin(), d.names.end(),
+                       [&](const std::string& a, const std::string& b) { return axes(a) < axes(b); }) -
+      d.names.begin());
 }
 
 /// Choices of the parts that follow the wishes; -1 for what remains to be solved.

@@ -3,6 +3,7 @@
 
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/segment_times.hpp>
+#include <cfp/profile/measure/profiler.hpp>
 #include <cfp/solve/correction.hpp>
 
 #include <chrono>
@@ -65,7 +66,9 @@ class plan_search {
         return now;
       });
       if (!s.feasible) {
-        if (tried.empty()) throw nothing_fits{*bound, s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
+        if (tried.empty())
+          throw nothing_fits{*bound,
+                             s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
         break;
       }
       plan p = realise("found", g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
@@ -84,7 +87,8 @@ class plan_search {
     confirm(tried, tell);
     for (const plan& p : named_)
       if (excess(p, options) <= 0) tried.push_back(p);
-    plan best = *std::min_element(tried.begin(), tried.end(), [](const plan& a, const plan& b) { return a.predicted_ms < b.predicted_ms; });
+    plan best = *std::min_element(tried.begin(), tried.end(),
+                                  [](const plan& a, const plan& b) { return a.predicted_ms < b.predicted_ms; });
     best.name = "found";
     gap = settled ? 0 : std::max(0.0, 1 - least / best.predicted_ms);
     std::vector<plan> out{std::move(best)};
@@ -130,15 +134,16 @@ class plan_search {
     return choices;
   }
 
-  // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left of bounds
-  // then does not undercut it. When that has taken as long as measuring the rest would, the rest is measured.
+  // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left
+  // of bounds then does not undercut it. When that has taken as long as measuring the rest would, the rest is measured.
   template <class Make>
   solution best(const Make& make) {
     for (;;) {
       solution s;
       solve_seconds += timed([&] { s = solve(make()); });
       if (!s.feasible || profiler_.ask(first(s.choices)) == 0) return s;
-      if (profiler_.agreed(solve_seconds + pricing_seconds_ < profiler_.seconds_left())) pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
+      if (profiler_.agreed(solve_seconds + pricing_seconds_ < profiler_.seconds_left()))
+        pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
       else costs_ = profiler_.build();
     }
   }

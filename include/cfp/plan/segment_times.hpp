@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/block/segments.hpp>
-#include <cfp/plan/plan.hpp>
+#include <cfp/plan/realise.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -10,7 +10,8 @@ namespace cfp::inline v0_1 {
 class segment_times {
  public:
   segment_times(const block_structure& s, const segmentation& seg, const decision_graph& d)
-      : d_(d), segments_(seg), of_node_(d.nodes.size(), -1), operations_(seg.segments.size()), nodes_(seg.segments.size()) {
+      : d_(d), segments_(seg), of_node_(d.nodes.size(), -1), operations_(seg.segments.size()),
+        nodes_(seg.segments.size()) {
     std::vector<int> of_block(s.blocks.size());
     for (std::size_t i = 0; i < seg.segments.size(); ++i)
       for (int b = 0; b < seg.segments[i].count; ++b)
@@ -26,7 +27,8 @@ class segment_times {
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
       if (of_node_[n] >= 0) continue;
       for (std::size_t m = 0; m < d.nodes.size(); ++m)
-        if (d.nodes[m].kind == decision::forms_of_tensor && d.nodes[m].index == d.nodes[n].index) of_node_[n] = of_node_[m];
+        if (d.nodes[m].kind == decision::forms_of_tensor && d.nodes[m].index == d.nodes[n].index)
+          of_node_[n] = of_node_[m];
       if (of_node_[n] < 0) of_node_[n] = 0;
     }
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
@@ -45,9 +47,12 @@ class segment_times {
   /// The decisions of a segment that have a choice.
   const std::vector<int>& decisions(std::size_t i) const { return nodes_[i]; }
 
-  /// Milliseconds of a segment of this plan, run whole.
-  double whole(const plan& p, std::size_t i, profiler& measure_with, bool again = false) const {
-    return measure_with.whole(operations_[i], p.shards, "segment of kind " + std::to_string(segments_.segments[i].kind), again).median;
+  /// Milliseconds of a segment of this plan, run whole by a `profiler`.
+  template <class Profiler>
+  double whole(const plan& p, std::size_t i, Profiler& measure_with, bool again = false) const {
+    return measure_with
+        .whole(operations_[i], p.shards, "segment of kind " + std::to_string(segments_.segments[i].kind), again)
+        .median;
   }
 
   /// What the cost graph says of the same: its nodes, and the edges inside.

@@ -24,12 +24,14 @@ inline constexpr axis_role data_roles[] = {
 // Columns of one matrix, rows of the next; with sequence parallelism what lies between holds pieces of the sequence.
 inline constexpr axis_role tensor_roles[] = {
     {"tensor", "heads hidden kv_heads vocabulary"},
-    {"tensor_sequence", "heads>sequence hidden>sequence vocabulary>sequence heads hidden kv_heads vocabulary sequence groups"},
+    {"tensor_sequence",
+     "heads>sequence hidden>sequence vocabulary>sequence heads hidden kv_heads vocabulary sequence groups"},
 };
 // Pieces of the sequence: keys and values gathered, or heads split in their place for attention alone.
 inline constexpr axis_role sequence_roles[] = {{"context", "sequence"}, {"ulysses", "sequence>heads sequence"}};
 // Experts split, everything else holds pieces of the batch.
-inline constexpr axis_role expert_roles[] = {{"expert", "experts batch groups"}, {"expert_zero2", "experts batch/scattered groups/scattered batch groups"}};
+inline constexpr axis_role expert_roles[] = {{"expert", "experts batch groups"},
+                                             {"expert_zero2", "experts batch/scattered groups/scattered batch groups"}};
 
 }  // namespace detail
 
@@ -38,8 +40,8 @@ inline bool has_experts(const graph& g) {
   return std::any_of(g.values.begin(), g.values.end(), [](const value& v) { return v.dims.find("experts") >= 0; });
 }
 
-/// On one axis each kind alone; on several, a kind of data parallelism on all but the last, a kind of tensor, sequence or expert parallelism there.
-/// All else (what shared tensors do) is solved.
+/// On one axis each kind alone; on several, a kind of data parallelism on all but the last, a kind of tensor, sequence
+/// or expert parallelism there. All else (what shared tensors do) is solved.
 inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts) {
   std::vector<named_plan> out;
   const auto axes = static_cast<std::size_t>(mesh.rank());
@@ -62,6 +64,25 @@ inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts)
   add_inner(detail::tensor_roles);
   add_inner(detail::sequence_roles);
   if (experts) add_inner(detail::expert_roles);
+  return out;
+}
+
+/// Those to compare with: replicated, a kind of data parallelism everywhere, and with plain data parallelism outside
+/// those that an axis is for: the sequence where it is named so, else tensors and experts. `regathers`: weights may be
+/// gathered again for backward.
+inline std::vector<named_plan> compared_plans(const mesh_shape& mesh, bool experts, bool regathers) {
+  std::vector<named_plan> out{{"replicated", std::vector<std::string>(static_cast<std::size_t>(mesh.rank()), "")}};
+  const bool of_sequence = mesh.axes[mesh.rank() - 1].label == "sequence";
+  for (const named_plan& p : usual_plans(mesh, experts)) {
+    const std::size_t plus = p.name.find('+');
+    const std::string outer = p.name.substr(0, plus),
+                      inner = plus == std::string::npos ? outer : p.name.substr(plus + 1);
+    const bool data = inner == "data_parallel" || inner == "zero2" || (inner == "zero3" && regathers);
+    const bool right = of_sequence ? inner == "context" || inner == "ulysses"
+                                   : inner == "tensor" || inner == "tensor_sequence" || inner == "expert";
+    if (plus == std::string::npos ? data || (right && mesh.rank() == 1) : outer == "data_parallel" && right)
+      out.push_back(p);
+  }
   return out;
 }
 

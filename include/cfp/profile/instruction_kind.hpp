@@ -1,10 +1,13 @@
-// Instruction kinds: instructions that do the same on pieces of the same size take the same time, whatever program they are in.
+// Instruction kinds: instructions that do the same on pieces of the same size take the same time, whatever program they
+// are in.
 #pragma once
 
-#include <cfp/runtime/call.hpp>
-#include <cfp/runtime/conversion.hpp>
+#include <cfp/program/around.hpp>
+#include <cfp/program/call.hpp>
 
 #include <nlohmann/json.hpp>
+
+#include <string>
 
 namespace cfp::inline v0_1 {
 
@@ -15,7 +18,8 @@ struct instruction_kind {
 };
 
 /// Of a conversion step of a tensor of that shape, `width` bytes per number.
-inline instruction_kind kind_of(const conversion_step& s, const partition& from, const extents& shape, long width, const mesh_shape& mesh) {
+inline instruction_kind kind_of(const conversion_step& s, const partition& from, const extents& shape, long width,
+                                const mesh_shape& mesh) {
   const extents a = local_shape(from, shape, mesh), b = local_shape(after(from, s), shape, mesh);
   const auto around = [](const extents& local, int dim) {
     const cfp::around w = view_around(local, dim);
@@ -23,7 +27,10 @@ inline instruction_kind kind_of(const conversion_step& s, const partition& from,
   };
   using step = conversion_step;
   // Collectives depend on the links of their axis, all else on the number of pieces alone.
-  instruction_kind out{std::string(step_names[s.kind]) + (s.communicates() ? " over " + std::string(mesh.axes[s.axis].label.view()) : " of " + std::to_string(mesh.size(s.axis))), {}};
+  instruction_kind out{
+      std::string(step_names[s.kind]) + (s.communicates() ? " over " + std::string(mesh.axes[s.axis].label.view())
+                                                          : " of " + std::to_string(mesh.size(s.axis))),
+      {}};
   if (s.kind == step::all_reduce || s.kind == step::mask) out.size = std::to_string(elements(a));
   else if (s.kind == step::all_gather || s.kind == step::pad) out.size = around(b, s.dim);
   else if (s.kind == step::all_to_all) out.size = around(a, s.to) + " to " + around(b, s.dim);
@@ -34,7 +41,8 @@ inline instruction_kind kind_of(const conversion_step& s, const partition& from,
 
 inline instruction_kind kind_of(const instruction& i, const program& p, const graph& g) {
   const auto width = [&](int b) { return elements(p[b].local) > 0 ? p[b].bytes / elements(p[b].local) : 0; };
-  if (i.kind == instruction::reshard) return kind_of(i.step, p[i.in[0]].held, g[p[i.in[0]].value].shape, width(i.in[0]), p.mesh);
+  if (i.kind == instruction::reshard)
+    return kind_of(i.step, p[i.in[0]].held, g[p[i.in[0]].value].shape, width(i.in[0]), p.mesh);
   if (i.kind == instruction::narrow) return {"narrow", std::to_string(elements(p[i.in[0]].local))};
   const auto operator_kind = [&](const instruction& of) {
     const call c = bind_call(p, g, of, 0);
@@ -47,7 +55,9 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
     out.kind += '>';
     for (int k = 0; k < c.r().results.size(); ++k) put(c.r().results[k], of.out[k]);
     for (int f = 0; f < c.factors; ++f) out.size += (f ? "x" : "") + std::to_string(c.size[f]);
-    if (!c.r().coordinates.empty() || c.op->op->body == op_body::routine)  // what they do depends on them: how far a mask reaches, how many are chosen
+    if (!c.r().coordinates.empty() ||
+        c.op->op->body ==
+            op_body::routine)  // what they do depends on them: how far a mask reaches, how many are chosen
       for (const double x : c.op->scalars) out.size += " " + nlohmann::json(x).dump();
     return out;
   };

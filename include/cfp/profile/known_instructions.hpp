@@ -1,4 +1,5 @@
-// What single instructions take on a kind of device: from a table, and where that has none, from a device of that kind that runs them.
+// What single instructions take on a kind of device: from a table, and where that has none, from a device of that kind
+// that runs them.
 #pragma once
 
 #include <cfp/profile/instruction_kind.hpp>
@@ -18,13 +19,15 @@ class known_instructions {
   using device = std::function<std::optional<double>(const instruction&, const program&, const graph&)>;
 
   /// The table must outlive this; what the device is asked goes into it.
-  explicit known_instructions(std::map<std::string, instruction_time>& table, device ask = {}) : table_(table), ask_(std::move(ask)) {}
+  explicit known_instructions(std::map<std::string, instruction_time>& table, device ask = {})
+      : table_(table), ask_(std::move(ask)) {}
 
-  int asked = 0;                   ///< kinds the device ran
-  std::set<std::string> unknown;   ///< kinds of operators nothing was known of
+  int asked = 0;                                        ///< kinds the device ran
+  std::set<std::string> unknown;                        ///< kinds of operators nothing was known of
   std::function<void(const std::string& what)> tell{};  ///< called before it does
 
-  /// Milliseconds, or nothing. Collectives are known only if the table has them, which holds on the mesh they were measured on.
+  /// Milliseconds, or nothing. Collectives are known only if the table has them, which holds on the mesh they were
+  /// measured on.
   std::optional<double> operator()(const instruction& i, const program& p, const graph& g) {
     const instruction_kind what = kind_of(i, p, g);
     const std::string label = what.label();

@@ -1,6 +1,8 @@
 // The profile table: measured times by name, as a readable JSON file that later runs reuse and extend.
 #pragma once
 
+#include <cfp/profile/summary.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -8,41 +10,22 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 namespace cfp::inline v0_1 {
-
-/// One measured figure, milliseconds.
-struct measurement {
-  double median = 0;
-  double spread = 0;  ///< half the distance between the quartiles
-  int repeats = 0;
-};
 
 /// The least time seen for an instruction, and what it does in it.
 struct instruction_time {
   double ms = 0, flops = 0, traffic = 0;
 };
 
-/// What a table was measured on; a table of anything else is not used. What is empty takes any, and then is what the table says.
+/// What a table was measured on; a table of anything else is not used. What is empty takes any, and then is what the
+/// table says.
 struct profile_origin {
   std::string machine;  ///< processor and number of hardware threads
   std::string model;    ///< name and sizes
   std::string mesh;
   friend bool operator==(const profile_origin&, const profile_origin&) = default;
 };
-
-/// Processor name and hardware threads of this machine.
-inline std::string this_machine() {
-  std::string cpu = "unknown processor";
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) {
-      cpu = line.substr(line.find(':') + 2);
-      break;
-    }
-  return cpu.append(", ").append(std::to_string(std::thread::hardware_concurrency())).append(" threads");
-}
 
 class profile_table {
  public:
@@ -58,10 +41,18 @@ class profile_table {
       const nlohmann::json j = nlohmann::json::parse(file);
       const auto differs = [&](const char* what, const std::string& mine) -> std::string {
         const std::string theirs = j.at(what);
-        return mine.empty() || theirs == mine ? std::string() : std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine).append("'");
+        return mine.empty() || theirs == mine ? std::string()
+                                              : std::string("its ")
+                                                    .append(what)
+                                                    .append(" is '")
+                                                    .append(theirs)
+                                                    .append("', this is '")
+                                                    .append(mine)
+                                                    .append("'");
       };
       for (const auto& [what, mine] : {std::pair<const char*, const std::string&>{"machine", origin.machine},
-                                       {"model", origin.model}, {"mesh", origin.mesh}})
+                                       {"model", origin.model},
+                                       {"mesh", origin.mesh}})
         if (const std::string why = differs(what, mine); !why.empty()) return why;
       std::map<std::string, measurement> read;
       for (const auto& [key, e] : j.at("milliseconds").items()) {
@@ -71,7 +62,8 @@ class profile_table {
       }
       std::map<std::string, instruction_time> single;
       if (j.contains("instructions"))
-        for (const auto& [key, e] : j["instructions"].items()) single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
+        for (const auto& [key, e] : j["instructions"].items())
+          single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
       origin = {j.at("machine"), j.at("model"), j.at("mesh")};
       entries = std::move(read);
       instructions = std::move(single);
@@ -88,9 +80,11 @@ class profile_table {
     j["model"] = origin.model;
     j["mesh"] = origin.mesh;
     auto& all = j["milliseconds"] = nlohmann::ordered_json::object();
-    for (const auto& [key, m] : entries) all[key] = {{"median", m.median}, {"spread", m.spread}, {"repeats", m.repeats}};
+    for (const auto& [key, m] : entries)
+      all[key] = {{"median", m.median}, {"spread", m.spread}, {"repeats", m.repeats}};
     auto& single = j["instructions"] = nlohmann::ordered_json::object();
-    for (const auto& [key, i] : instructions) single[key] = {{"milliseconds", i.ms}, {"flops", i.flops}, {"traffic", i.traffic}};
+    for (const auto& [key, i] : instructions)
+      single[key] = {{"milliseconds", i.ms}, {"flops", i.flops}, {"traffic", i.traffic}};
     write_file(path, j.dump(1));
   }
 

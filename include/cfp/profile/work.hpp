@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/core/convert.hpp>
-#include <cfp/runtime/program.hpp>
+#include <cfp/program/program.hpp>
 
 namespace cfp::inline v0_1 {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cost_graph.hpp"
+#include <cfp/solve/cost_graph.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -71,8 +71,7 @@ class correction {
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       cost_edge e{self, nodes_[k], {}};
       for (const box& b : boxes_)
-        for (const bool allowed : b.allowed[k])
-          e.time.push_back(allowed ? 0 : std::numeric_limits<double>::infinity());
+        for (const bool allowed : b.allowed[k]) e.time.push_back(allowed ? 0 : std::numeric_limits<double>::infinity());
       graph.edges.push_back(std::move(e));
     }
   }

@@ -17,12 +17,15 @@ class cost_reader : json_reader<invalid_cost_graph> {
     only(all, "the file", {"nodes", "edges", "memory_limit"}, "cost graphs");
     cost_graph out;
     const json& nodes = array(member(all, "the file", "nodes"), "nodes");
-    for (std::size_t n = 0; n < nodes.size(); ++n) out.nodes.push_back(node(nodes[n], "nodes[" + std::to_string(n) + "]"));
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      out.nodes.push_back(node(nodes[n], "nodes[" + std::to_string(n) + "]"));
     if (const auto edges = all.find("edges"); edges != all.end()) {
       array(*edges, "edges");
-      for (std::size_t e = 0; e < edges->size(); ++e) out.edges.push_back(edge((*edges)[e], "edges[" + std::to_string(e) + "]", out.nodes));
+      for (std::size_t e = 0; e < edges->size(); ++e)
+        out.edges.push_back(edge((*edges)[e], "edges[" + std::to_string(e) + "]", out.nodes));
     }
-    if (const auto limit = all.find("memory_limit"); limit != all.end() && !limit->is_null()) out.memory_limit = bytes(*limit, "memory_limit");
+    if (const auto limit = all.find("memory_limit"); limit != all.end() && !limit->is_null())
+      out.memory_limit = bytes(*limit, "memory_limit");
     try {
       validate(out);
     } catch (const invalid_cost_graph& e) {
@@ -33,25 +36,30 @@ class cost_reader : json_reader<invalid_cost_graph> {
 
  private:
   [[nodiscard]] std::int64_t bytes(const json& value, const std::string& owner) const {
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
+    if (!value.is_number_integer() ||
+        (value.is_number_unsigned() &&
+         value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
       refuse(owner + " must be a whole number of bytes, got " + value.dump());
     return value.get<std::int64_t>();
   }
   [[nodiscard]] int index(const json& value, const std::string& owner, std::size_t nodes) const {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= nodes) refuse(owner + " must be the index of one of " + std::to_string(nodes) + " nodes, got " + value.dump());
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= nodes)
+      refuse(owner + " must be the index of one of " + std::to_string(nodes) + " nodes, got " + value.dump());
     return value.get<int>();
   }
   void times(const json& value, const std::string& owner, shared_table& into) const {
     array(value, owner);
     for (std::size_t i = 0; i < value.size(); ++i) {
-      if (!value[i].is_number() && !value[i].is_null()) refuse(owner + "[" + std::to_string(i) + "] must be a number, or null for infinite, got " + value[i].dump());
+      if (!value[i].is_number() && !value[i].is_null())
+        refuse(owner + "[" + std::to_string(i) + "] must be a number, or null for infinite, got " + value[i].dump());
       into.push_back(value[i].is_null() ? std::numeric_limits<double>::infinity() : value[i].get<double>());
     }
   }
   [[nodiscard]] std::vector<std::int64_t> memory(const json& value, const std::string& owner) const {
     array(value, owner);
     std::vector<std::int64_t> out;
-    for (std::size_t i = 0; i < value.size(); ++i) out.push_back(bytes(value[i], owner + "[" + std::to_string(i) + "]"));
+    for (std::size_t i = 0; i < value.size(); ++i)
+      out.push_back(bytes(value[i], owner + "[" + std::to_string(i) + "]"));
     return out;
   }
 
@@ -76,7 +84,9 @@ class cost_reader : json_reader<invalid_cost_graph> {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::string row = owner + ".time[" + std::to_string(r) + "]";
       times(rows[r], row, out.time);
-      if (rows[r].size() != columns) refuse(row + " must have an entry for each of " + std::to_string(columns) + " choices, got " + std::to_string(rows[r].size()));
+      if (rows[r].size() != columns)
+        refuse(row + " must have an entry for each of " + std::to_string(columns) + " choices, got " +
+               std::to_string(rows[r].size()));
     }
     return out;
   }
@@ -85,17 +95,21 @@ class cost_reader : json_reader<invalid_cost_graph> {
 }  // namespace detail
 
 /// A cost graph from JSON text:
-/// `{"nodes": [{"name": "", "time": [..], "memory": [..], "transient": [..]}], "edges": [{"from": 0, "to": 1, "time": [[..]]}], "memory_limit": null}`
-/// where null stands for an infinite time, memory is in bytes, and `name`, `memory`, `transient`, `edges` and `memory_limit` may be left
-/// out. Throws `invalid_cost_graph`, whose sentence begins with `where` and names the place.
-inline cost_graph read_costs(std::string_view text, std::string where = "cost graph") { return detail::cost_reader(text, std::move(where)).run(); }
+/// `{"nodes": [{"name": "", "time": [..], "memory": [..], "transient": [..]}], "edges": [{"from": 0, "to": 1, "time":
+/// [[..]]}], "memory_limit": null}` where null stands for an infinite time, memory is in bytes, and `name`, `memory`,
+/// `transient`, `edges` and `memory_limit` may be left out. Throws `invalid_cost_graph`, whose sentence begins with
+/// `where` and names the place.
+inline cost_graph read_costs(std::string_view text, std::string where = "cost graph") {
+  return detail::cost_reader(text, std::move(where)).run();
+}
 
 /// The same the other way; numbers are written so that they read back to the last bit.
 inline nlohmann::ordered_json to_json(const cost_graph& graph) {
   using json = nlohmann::ordered_json;
   const auto times = [](auto begin, auto end) {
     json out = json::array();
-    for (; begin != end; ++begin) out.push_back(*begin < std::numeric_limits<double>::infinity() ? json(*begin) : json());
+    for (; begin != end; ++begin)
+      out.push_back(*begin < std::numeric_limits<double>::infinity() ? json(*begin) : json());
     return out;
   };
   json out{{"nodes", json::array()}, {"edges", json::array()}, {"memory_limit", nullptr}};

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shared_table.hpp"
+#include <cfp/solve/shared_table.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -70,8 +70,7 @@ inline std::string node_label(const cost_graph& graph, std::size_t node) {
 }
 
 inline std::string edge_label(const cost_edge& edge, std::size_t index) {
-  return "edge " + std::to_string(index) + " (" + std::to_string(edge.from) + " -> " +
-         std::to_string(edge.to) + ")";
+  return "edge " + std::to_string(index) + " (" + std::to_string(edge.from) + " -> " + std::to_string(edge.to) + ")";
 }
 
 /// The largest finite magnitude among `times`; throws if one is NaN or minus infinity.
@@ -93,10 +92,11 @@ double check_times(const std::vector<double>& times, const Owner& owner, const c
 
 /// The largest of `bytes`; throws if there is not one for each choice, or if one is negative or too large.
 template <class Owner>
-std::int64_t check_memory(const std::vector<std::int64_t>& bytes, std::size_t choices, const Owner& owner, const char* kind) {
+std::int64_t check_memory(const std::vector<std::int64_t>& bytes, std::size_t choices, const Owner& owner,
+                          const char* kind) {
   if (bytes.size() != choices) {
-    throw invalid_cost_graph(owner() + ": " + kind + " must have one entry for each of the " +
-                             std::to_string(choices) + " choices, got: " + std::to_string(bytes.size()));
+    throw invalid_cost_graph(owner() + ": " + kind + " must have one entry for each of the " + std::to_string(choices) +
+                             " choices, got: " + std::to_string(bytes.size()));
   }
   std::int64_t largest = 0;
   for (std::size_t c = 0; c < choices; ++c) {
@@ -113,16 +113,15 @@ template <class Owner>
 void check_total_memory(std::int64_t so_far, std::int64_t more, const Owner& owner) {
   if (more > max_total_memory - so_far) {
     throw invalid_cost_graph(owner() + ": the largest memory figures up to here must sum to at most " +
-                             std::to_string(max_total_memory) + " bytes, got: " + std::to_string(so_far) +
-                             " + " + std::to_string(more) + "; forbid a choice by an infinite time instead");
+                             std::to_string(max_total_memory) + " bytes, got: " + std::to_string(so_far) + " + " +
+                             std::to_string(more) + "; forbid a choice by an infinite time instead");
   }
 }
 
 template <class Owner>
 void check_total_time(double total, const Owner& owner) {
   if (total > max_total_time) {
-    throw invalid_cost_graph(owner() +
-                             ": the largest finite times up to here must sum to at most 1e300 in magnitude" +
+    throw invalid_cost_graph(owner() + ": the largest finite times up to here must sum to at most 1e300 in magnitude" +
                              ", got more; forbid a choice by an infinite time instead");
   }
 }
@@ -137,8 +136,7 @@ inline void check_edge(const cost_graph& graph, std::size_t index) {
     }
   }
   if (edge.from == edge.to) {
-    throw invalid_cost_graph(owner() +
-                             ": an edge must join two different nodes; add its times to the node instead");
+    throw invalid_cost_graph(owner() + ": an edge must join two different nodes; add its times to the node instead");
   }
   const std::size_t rows = graph.nodes[static_cast<std::size_t>(edge.from)].time.size();
   const std::size_t columns = graph.nodes[static_cast<std::size_t>(edge.to)].time.size();
@@ -191,8 +189,7 @@ inline void validate(const cost_graph& graph) {
 /// throws `std::invalid_argument` if `choices` does not fit it. The memory limit plays no part.
 inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choices) {
   if (choices.size() != graph.nodes.size()) {
-    throw std::invalid_argument("a plan needs one choice for each of the " +
-                                std::to_string(graph.nodes.size()) +
+    throw std::invalid_argument("a plan needs one choice for each of the " + std::to_string(graph.nodes.size()) +
                                 " nodes, got: " + std::to_string(choices.size()));
   }
   plan_cost cost{0, 0};
@@ -201,21 +198,18 @@ inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choic
     const cost_node& node = graph.nodes[n];
     const auto c = static_cast<std::size_t>(choices[n]);
     if (choices[n] < 0 || c >= node.time.size()) {
-      throw std::invalid_argument(detail::node_label(graph, n) +
-                                  ": the choice must be at least 0 and less than " +
+      throw std::invalid_argument(detail::node_label(graph, n) + ": the choice must be at least 0 and less than " +
                                   std::to_string(node.time.size()) + ", got: " + std::to_string(choices[n]));
     }
     cost.time += node.time[c];
     cost.memory += node.memory[c];
-    if (!node.transient.empty() && node.transient[c] > largest_transient)
-      largest_transient = node.transient[c];
+    if (!node.transient.empty() && node.transient[c] > largest_transient) largest_transient = node.transient[c];
   }
   for (const cost_edge& edge : graph.edges) {
     const auto from = static_cast<std::size_t>(edge.from);
     const auto to = static_cast<std::size_t>(edge.to);
     const std::size_t columns = graph.nodes[to].time.size();
-    cost.time +=
-        edge.time[static_cast<std::size_t>(choices[from]) * columns + static_cast<std::size_t>(choices[to])];
+    cost.time += edge.time[static_cast<std::size_t>(choices[from]) * columns + static_cast<std::size_t>(choices[to])];
   }
   cost.memory += largest_transient;
   return cost;

@@ -30,7 +30,8 @@ class json_reader {
     const auto watch = [&](int, json::parse_event_t event, json& value) {
       if (event == json::parse_event_t::object_start) keys.emplace_back();
       if (event == json::parse_event_t::object_end) keys.pop_back();
-      if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) twice = value.get<std::string>();
+      if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
+        twice = value.get<std::string>();
       return true;
     };
     try {
@@ -47,10 +48,12 @@ class json_reader {
     }
   }
 
-  void only(const json& object, const std::string& owner, std::initializer_list<std::string_view> known, const char* who) const {
+  void only(const json& object, const std::string& owner, std::initializer_list<std::string_view> known,
+            const char* who) const {
     if (!object.is_object()) refuse(owner + " must be an object, got " + std::string(object.type_name()));
     for (const auto& item : object.items())
-      if (std::find(known.begin(), known.end(), item.key()) == known.end()) refuse(owner + " has the key '" + item.key() + "', which " + who + " do not know");
+      if (std::find(known.begin(), known.end(), item.key()) == known.end())
+        refuse(owner + " has the key '" + item.key() + "', which " + who + " do not know");
   }
   const json& member(const json& object, const std::string& owner, const char* key) const {
     const auto at = object.find(key);
@@ -71,7 +74,8 @@ class json_reader {
     const std::string_view before = text_.substr(0, std::min(byte, text_.size()));
     const auto lines = std::count(before.begin(), before.end(), '\n');
     const std::size_t newline = before.rfind('\n');
-    return "line " + std::to_string(lines + 1) + ", column " + std::to_string(newline == std::string_view::npos ? before.size() + 1 : before.size() - newline);
+    return "line " + std::to_string(lines + 1) + ", column " +
+           std::to_string(newline == std::string_view::npos ? before.size() + 1 : before.size() - newline);
   }
 
   std::string_view text_;

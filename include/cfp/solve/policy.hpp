@@ -1,16 +1,16 @@
 // Policies: ways to choose from a cost graph, behind one concept, so that they can be compared.
 #pragma once
 
-#include <cfp/solve/exact.hpp>
-#include <cfp/solve/exhaustive.hpp>
+#include <cfp/solve/exact/exact.hpp>
+#include <cfp/solve/other/exhaustive.hpp>
 
 #include <concepts>
 #include <string_view>
 
 namespace cfp::inline v0_1 {
 
-/// A policy has a name and answers a valid cost graph within a budget. What it cannot prove it does not claim: `optimal` is
-/// false and `bound` says what it knows (see `solution`).
+/// A policy has a name and answers a valid cost graph within a budget. What it cannot prove it does not claim:
+/// `optimal` is false and `bound` says what it knows (see `solution`).
 template <class P>
 concept policy = requires(const P& p, const cost_graph& g, const solve_options& o) {
   { P::name } -> std::convertible_to<std::string_view>;

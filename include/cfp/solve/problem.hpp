@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cost_graph.hpp"
+#include <cfp/solve/cost_graph.hpp>
 
 namespace cfp::inline v0_1::detail {
 

@@ -9,8 +9,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// A vector of times. Copies hold the same numbers until one of them is written to, so a graph of a thousand equal layers takes
-/// the memory of one, and solvers see that they are equal without looking.
+/// A vector of times. Copies hold the same numbers until one of them is written to, so a graph of a thousand equal
+/// layers takes the memory of one, and solvers see that they are equal without looking.
 class shared_table {
  public:
   shared_table() = default;

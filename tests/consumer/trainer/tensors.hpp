@@ -1,7 +1,8 @@
 // What one device holds of a tensor, typed by its layout; the way from one layout to another; and the loops of a rule.
 //
 // A Machine says where memory is and how work is launched: rank(), memory<N>(count) of zeros, each(count, f),
-// fetch(x, count) to the host, and all_reduce, all_gather and reduce_scatter as a step says, among the devices of its color.
+// fetch(x, count) to the host, and all_reduce, all_gather and reduce_scatter as a step says, among the devices of its
+// color.
 #pragma once
 
 #include "kernels.hpp"
@@ -26,8 +27,8 @@ struct tensor {
   N* data() const { return memory.get(); }
 };
 
-/// One step. Collectives take and leave the pieces of the devices one behind another; where a piece lies in several runs,
-/// those are put in order before a scatter or after a gather.
+/// One step. Collectives take and leave the pieces of the devices one behind another; where a piece lies in several
+/// runs, those are put in order before a scatter or after a gather.
 template <class Mesh, class Machine, class N>
 std::shared_ptr<N> take(Machine& machine, const cfp::tensor_step& step, const std::shared_ptr<N>& in) {
   const auto memory = [&](const cfp::extents& sizes) { return machine.template memory<N>(cfp::elements(sizes)); };
@@ -76,7 +77,8 @@ piece piece_of(int device) {
   return out;
 }
 
-// A factor of the rule runs over a dimension, or over a part of it where the rule tells the parts of a compound one apart.
+// A factor of the rule runs over a dimension, or over a part of it where the rule tells the parts of a compound one
+// apart.
 template <class Layout>
 void read_operand(const cfp::pattern& written, int operand, loops& by_factor) {
   const cfp::dimensions& dims = Layout::dims_type::value;

@@ -16,7 +16,8 @@ inline constexpr cfp::op<"b s m -> s m"> over_batch;
 inline constexpr cfp::op<"b s -> "> over_tokens;
 inline constexpr cfp::op<"b s (h d) -> b h s d"> split_heads;
 inline constexpr cfp::op<"b h q k, b h q d -> b h k d"> scores_weight;
-inline constexpr struct target_logit_t : cfp::op<"b s v, b s -> b s; onehot v", target_logit_t> {} target_logit;
+inline constexpr struct target_logit_t : cfp::op<"b s v, b s -> b s; onehot v", target_logit_t> {
+} target_logit;
 
 using picked = cfp::held_as<"picked", cfp::result_t<target_logit, gpt::logits, gpt::tokens>>;
 static_assert(cfp::owes<picked, gpt::per_token, cfp::all_reduce<"model">>);

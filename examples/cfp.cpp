@@ -1,0 +1,150 @@
+// cfp: plans models, verifies the plans, trains under them, compares them. `cfp --help` lists its commands.
+#include "cfp/arguments.hpp"
+#include "cfp/commands.hpp"
+#include "cfp/ranks.hpp"
+#include "cfp/report.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace {
+
+using program::arguments;
+
+void add_model(CLI::App& app, arguments& a) {
+  app.add_option("--model", a.model,
+                 "a model of examples/models by name, or a configuration file of a public model, or its directory")
+      ->capture_default_str();
+  app.add_option("--layers", a.layers, "layers; of a model by name 2 unless given, else as the configuration has")
+      ->check(CLI::Range(1l, 10000l));
+  app.add_option("--batch", a.batch, "sequences per step")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--micro-batches", a.micro_batches, "pieces a step's batch comes in; their gradients are added up")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--seq", a.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+  app.add_option("--vocabulary", a.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
+  app.add_option("--type", a.type,
+                 "what numbers are stored as; weights, sums and optimizer state are float32 either way")
+      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->capture_default_str();
+}
+
+void add_ranks(CLI::App& app, arguments& a) {
+  app.add_option("--backend", a.backend,
+                 "what ranks are: threads of this program; processes that mpirun starts, one per device of the mesh "
+                 "(mpi); threads with an NVIDIA GPU each (cuda); threads that emulate one (emulated)")
+      ->check(CLI::IsMember({"threads", "mpi", "cuda", "emulated"}))
+      ->capture_default_str();
+  app.add_option("--mesh", a.mesh, "ranks along named axes, for example data=2 or data=2,model=2")
+      ->capture_default_str();
+}
+
+void add_planning(CLI::App& app, arguments& a) {
+  app.add_option("--memory", a.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
+  app.add_option_function<std::string>(
+         "--profile-mode", [&a](const std::string& mode) { a.lazy = mode == "lazy"; },
+         "measure everything (full), or only what plans that may be the best use (lazy)")
+      ->check(CLI::IsMember({"full", "lazy"}))
+      ->default_str("full");
+  app.add_option("--profile", a.profile, "table of measured times to read and extend");
+  app.add_option("--plan", a.plan, "take a saved plan, measuring nothing");
+  app.add_option("--against", a.against, "a saved plan to run and compare beside those people use");
+  app.add_option("--save-plan", a.save_plan, "write the found plan");
+  app.add_option("--save-header", a.save_header, "write the found plan as a C++ header that the compiler checks");
+  app.add_flag("--explain", a.explain, "say what else each decision could do, and where other plans lose");
+  app.add_option("--summary", a.summary, "write the summary as JSON");
+}
+
+void add_training(CLI::App& app, arguments& a) {
+  app.add_option("--steps", a.steps, "training steps")->check(CLI::Range(0l, 100000l))->capture_default_str();
+  app.add_option("--rate", a.rate, "learning rate after the warm-up")
+      ->check(CLI::Range(0.0, 1e3))
+      ->capture_default_str();
+  app.add_option("--schedule", a.schedule,
+                 "steps of warm-up, and the step at which a cosine reaches a tenth of the rate (0: never)")
+      ->expected(2)
+      ->delimiter(',')
+      ->check(CLI::Range(0l, 1000000000l))
+      ->capture_default_str();
+  app.add_option("--clip", a.clip, "most the norm of all gradients may be (0: any)")
+      ->check(CLI::Range(0.0, 1e30))
+      ->capture_default_str();
+  app.add_option("--text", a.text, "file whose bytes are the tokens");
+  app.add_option("--save-state", a.save_state, "write weights and optimizer state after the steps (safetensors)");
+  app.add_option("--load-state", a.load_state, "go on from such a file, whatever mesh it was written on");
+  app.add_option("--seed", a.seed, "of initial weights and batches")->capture_default_str();
+}
+
+struct command {
+  const char* name;
+  const char* description;
+  int (*run)(const arguments&);
+  bool plans, trains, compares, describes;
+};
+constexpr command commands[] = {
+    {"run", "find a plan, verify it against one rank and compare it with the plans people use", &program::run, true,
+     true, true, false},
+    {"plan", "find a plan, for ranks here or (--machine) for a machine that is described", &program::plan, true, false,
+     false, true},
+    {"verify", "find a plan, and train some steps under it and on one rank: both must come to the same",
+     &program::verify, true, true, false, false},
+    {"train", "find a plan and train under it", &program::train, true, true, false, false},
+    {"compare", "find a plan and run it in turn with those people use", &program::compare, true, true, true, false},
+    {"analyse", "show blocks, segments, strategies and what known plans need, and run nothing", &program::analyse, true,
+     false, false, false},
+    {"explain", "find a plan; say what else each decision could do, and where other plans lose", &program::explain,
+     true, false, false, false},
+    {"export", "write a saved plan (--plan) in another form", &program::export_plan, true, false, false, false},
+};
+
+int main_of(const command& c, const arguments& a) {
+  try {
+    if (a.backend == "mpi" && a.machine.empty()) return program::run_as_process(c.run, a);
+    return c.run(a);
+  } catch (...) {
+    return program::report();
+  }
+}
+
+}  // namespace
+
+/// 0: all well; 1: a promise was broken; 2: bad input.
+int main(int argc, char** argv) {
+  arguments a;
+  CLI::App app{
+      "cfp: splits the training of large models over devices. It finds the fastest plan from measurements, proves "
+      "it right by running it, and compares it with the plans people use."};
+  app.require_subcommand(1);
+  for (const command& c : commands) {
+    CLI::App& sub = *app.add_subcommand(c.name, c.description);
+    add_model(sub, a);
+    add_ranks(sub, a);
+    if (c.plans) add_planning(sub, a);
+    if (c.trains) add_training(sub, a);
+    if (c.compares)
+      sub.add_option("--compare", a.compare, "steps of each plan in the comparison")
+          ->check(CLI::Range(0, 100000))
+          ->capture_default_str();
+    if (!c.describes) continue;
+    sub.add_option("--machine", a.machine,
+                   "a machine of examples/machines by name, or a file of that format: simulate, run nothing. Unless "
+                   "said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every "
+                   "mesh of one or two axes. With --backend cuda the GPU here tells what operators take");
+    sub.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  for (int i = 1; i < argc; ++i) a.all.append(argv[i]).append(1, '\n');
+  for (const command& c : commands) {
+    const CLI::App& sub = *app.get_subcommand(c.name);
+    if (!sub.parsed()) continue;
+    a.batch_given = sub.get_option("--batch")->count() > 0;
+    a.sequence_given = sub.get_option("--seq")->count() > 0;
+    a.type_given = sub.get_option("--type")->count() > 0;
+    a.mesh_given = sub.get_option("--mesh")->count() > 0;
+    return main_of(c, a);
+  }
+  return 2;
+}

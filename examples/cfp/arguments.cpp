@@ -1,0 +1,118 @@
+#include "arguments.hpp"
+
+#include "ranks.hpp"
+
+#include <cfp/families/byte_text.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace program {
+
+namespace fs = std::filesystem;
+using cfp::bad_input;
+
+namespace {
+// Where `cmake --install` puts what is carried along.
+fs::path installed() {
+  std::error_code none;
+  return fs::read_symlink("/proc/self/exe", none).parent_path() / "../share/cfp";
+}
+}  // namespace
+
+cfp::training arguments::training() const {
+  cfp::training t;
+  t.rate = rate;
+  t.warmup = schedule[0];
+  t.steps = schedule[1];
+  t.last_rate = rate / 10;
+  t.clip = clip;
+  return t;
+}
+
+cfp::session_options arguments::session() const {
+  cfp::session_options o;
+  o.mesh = mesh;
+  o.on = ranks_of(backend);
+  o.type = number();
+  o.memory = memory;
+  o.micro_batches = micro_batches;
+  o.how = training();
+  o.table = profile;
+  o.lazy = lazy;
+  o.seed = seed;
+  o.tell = show_progress;
+  return o;
+}
+
+cfp::machine_plan_options arguments::machine_plan() const {
+  cfp::machine_plan_options o;
+  if (mesh_given) o.mesh = mesh;
+  o.type = type_given ? number() : cfp::number::bfloat16;
+  o.unfused = unfused;
+  o.memory = memory;
+  o.micro_batches = micro_batches;
+  o.how = training();
+  o.table = profile;
+  o.tell = show_progress;
+  return o;
+}
+
+cfp::families::carried_file carried(const std::string& folder, const std::string& option, const std::string& asked) {
+  return cfp::families::find_carried({fs::path(CFP_SOURCE_DIR) / "examples" / folder, installed() / folder}, asked,
+                                     "give " + option);
+}
+
+cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups) {
+  const cfp::families::config_file file(carried("models", "--model", a.model).path);
+  cfp::families::model_sizes sizes;
+  sizes.batch = rows;
+  sizes.sequence = a.sequence;
+  sizes.layers = layers;
+  sizes.vocabulary = a.vocabulary;
+  sizes.pad_to = 128;
+  sizes.least_groups = least_groups;
+  return build_model(file, sizes);
+}
+
+namespace {
+
+std::string read_text(const arguments& a, long need) {
+  std::string path = a.text;
+  if (path.empty()) {
+    path = fs::exists(CFP_SOURCE_DIR "/LICENSE") ? std::string(CFP_SOURCE_DIR "/LICENSE")
+                                                 : (installed() / "LICENSE").string();
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw bad_input("--text " + path + ": cannot be read");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (static_cast<long>(text.size()) < need)
+    throw bad_input("--text " + path + ": has " + std::to_string(text.size()) + " bytes, a sequence needs " +
+                    std::to_string(need));
+  return text;
+}
+
+}  // namespace
+
+prepared prepare(const arguments& a) {
+  if (!a.plan.empty() && (a.explain || !a.against.empty()))
+    throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
+  if (a.batch % a.micro_batches != 0)
+    throw bad_input("--batch " + std::to_string(a.batch) + " cannot be cut into " + std::to_string(a.micro_batches) +
+                    " micro-batches of whole sequences");
+  const bool by_name = carried("models", "--model", a.model).by_name;
+  const long rows = a.batch / a.micro_batches, layers = a.layers == 0 && by_name ? 2 : a.layers;
+  cfp::families::built_model net = make_model(a, rows, layers, 2);
+  if (net.vocabulary < 256)
+    throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(net.vocabulary));
+  cfp::families::byte_text text(read_text(a, a.sequence + net.inputs.reach() + 1), rows, a.sequence, a.seed,
+                                net.inputs);
+  cfp::session_options options = a.session();
+  options.name = a.model + " " + net.sizes;
+  cfp::session session(net.forward, options);
+  if (!a.load_state.empty()) session.load_state(a.load_state);
+  return {std::move(net), std::move(session), std::move(text)};
+}
+
+}  // namespace program

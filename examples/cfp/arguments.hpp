@@ -1,0 +1,73 @@
+// What the program `cfp` is told on the command line, and what that means.
+#pragma once
+
+#include <cfp/families/carried_file.hpp>
+#include <cfp/families/families.hpp>
+#include <cfp/session/plan_for.hpp>
+#include <cfp/session/session.hpp>
+
+#include <string>
+#include <vector>
+
+namespace program {
+
+struct arguments {
+  // the model
+  std::string model = "gpt2";
+  long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
+  bool batch_given = false, sequence_given = false, type_given = false, mesh_given = false;
+  int micro_batches = 1;
+  std::string type = "float32";
+  // the ranks
+  std::string backend = "threads", mesh = "data=2", machine;
+  // planning
+  long memory = 0;
+  bool lazy = false, explain = false, unfused = false;
+  std::string profile, plan, against, save_plan, save_header, summary;
+  // training
+  long steps = 10;
+  int compare = 20;
+  double rate = 3e-4, clip = 1;
+  std::vector<long> schedule{2, 1000};
+  std::string text, save_state, load_state;
+  std::uint64_t seed = 1;
+
+  std::string all;  ///< as they were given, to compare between processes
+
+  cfp::number number() const { return type == "float32" ? cfp::number::float32 : cfp::number::bfloat16; }
+  cfp::training training() const;
+  cfp::session_options session() const;
+  cfp::machine_plan_options machine_plan() const;
+};
+
+/// Of several processes the first speaks and writes files.
+inline int process = 0;
+inline bool is_first() { return process == 0; }
+
+/// A file of examples/FOLDER that is asked for by name, or the path given: in the source tree, or where `cmake
+/// --install` puts them.
+cfp::families::carried_file carried(const std::string& folder, const std::string& option, const std::string& asked);
+
+/// The model of a configuration file, `rows` sequences in a pass.
+cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups);
+
+/// A session, and what it is trained on.
+struct prepared {
+  cfp::families::built_model net;
+  cfp::session session;
+  cfp::batch_source text;
+};
+prepared prepare(const arguments& a);
+
+/// One line on a terminal, nothing elsewhere; false never: it does not stop anything.
+bool show_progress(const cfp::progress& p);
+void clear_progress();
+
+/// "gpt2: layers=2 width=768 ..., mesh data=2" and what is known before anything runs.
+void introduce(prepared& p, const arguments& a);
+/// Finds the plan, or takes the one given, and prints it.
+const cfp::found_plan& plan_and_print(prepared& p, const arguments& a);
+/// Writes what was asked for.
+void save(prepared& p, const arguments& a);
+
+}  // namespace program

@@ -1,0 +1,17 @@
+// The commands of the program `cfp`, a file each. They return its exit code.
+#pragma once
+
+namespace program {
+
+struct arguments;
+
+int plan(const arguments&);         ///< finds a plan, for ranks here or for a machine that is described
+int run(const arguments&);          ///< plans, verifies and compares
+int verify(const arguments&);       ///< plans, and trains like one rank or says where not
+int train(const arguments&);        ///< trains under a plan
+int compare(const arguments&);      ///< runs the plan in turn with those people use
+int analyse(const arguments&);      ///< blocks, segments, search space, what known plans need: nothing is run
+int explain(const arguments&);      ///< what else each decision could do, and where other plans lose
+int export_plan(const arguments&);  ///< a saved plan in other forms
+
+}  // namespace program

@@ -1,0 +1,80 @@
+#include "arguments.hpp"
+#include "commands.hpp"
+
+#if defined(CFP_WITH_GPUS)
+#include <cfp/profile/gpu_here.hpp>
+#endif
+
+#include <fstream>
+#include <iostream>
+
+namespace program {
+
+namespace {
+
+using cfp::bad_input;
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << '\n';
+  if (!file.flush()) throw bad_input(path + ": cannot be written");
+}
+
+cfp::instruction_device gpu() {
+#if defined(CFP_WITH_GPUS)
+  return cfp::gpu_here();
+#else
+  throw std::runtime_error("this program was built without CUDA; install the CUDA toolkit and build it again");
+#endif
+}
+
+// Plans for a machine that is described, on all its meshes or the one given; nothing is trained.
+int plan_for_machine(const arguments& a) {
+  for (const auto& [option, given] : {std::pair("--plan", !a.plan.empty()),
+                                      {"--against", !a.against.empty()},
+                                      {"--explain", a.explain},
+                                      {"--backend mpi", a.backend == "mpi"}})
+    if (given) throw bad_input(std::string("--machine simulates and runs nothing: leave out ") + option);
+  const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
+  arguments sized = a;  // what people train there, unless said otherwise
+  if (!a.batch_given) sized.batch = 4l * m.devices();
+  if (!a.sequence_given) sized.sequence = 1024;
+  if (sized.batch % a.micro_batches != 0)
+    throw bad_input("--batch " + std::to_string(sized.batch) + " cannot be cut into " +
+                    std::to_string(a.micro_batches) + " micro-batches of whole sequences");
+  const cfp::families::built_model net = make_model(sized, sized.batch / a.micro_batches, a.layers, m.devices());
+  cfp::machine_plan_options o = a.machine_plan();
+  o.name = a.model + " " + net.sizes;
+  if (a.backend == "cuda") {
+    try {
+      o.measure_on = gpu();
+    } catch (const std::runtime_error& e) {
+      throw bad_input(std::string("--backend cuda: ") + e.what());
+    }
+  }
+  const cfp::machine_plan found = cfp::plan_for(net.forward, m, o);
+  clear_progress();
+  std::cout << a.model << ": " << net.sizes << '\n' << found;
+  if (!found.fits())
+    throw bad_input(
+        "no plan fits; take more --memory or another --machine, a smaller --batch, or more --micro-batches" +
+        std::string(o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
+  if (!a.summary.empty()) write(a.summary, found.json());
+  if (!a.save_plan.empty()) found.save_plan(a.save_plan);
+  if (!a.save_header.empty()) found.save_header(a.save_header);
+  return 0;
+}
+
+}  // namespace
+
+int plan(const arguments& a) {
+  if (!a.machine.empty()) return plan_for_machine(a);
+  prepared p = prepare(a);
+  introduce(p, a);
+  const cfp::found_plan& found = plan_and_print(p, a);
+  save(p, a);
+  if (!a.summary.empty() && is_first()) write(a.summary, found.json());
+  return 0;
+}
+
+}  // namespace program

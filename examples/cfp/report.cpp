@@ -1,0 +1,91 @@
+#include "report.hpp"
+
+#include "arguments.hpp"
+
+#include <cfp/backend/state_file.hpp>
+#include <cfp/communicator/communicator.hpp>
+#include <cfp/core/error.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+namespace program {
+
+int report() {
+  clear_progress();
+  const auto say = [](const char* what, int code) {
+    if (is_first()) std::fprintf(stderr, "%s\n", what);
+    return code;
+  };
+  try {
+    throw;
+  } catch (const cfp::bad_input& e) {
+    return say(e.what(), 2);
+  } catch (const cfp::invalid_machine& e) {
+    return say(e.what(), 2);
+  } catch (const cfp::bad_state& e) {
+    return say(e.what(), 2);
+  } catch (const cfp::error& e) {
+    return say(e.what(), 2);
+  } catch (const cfp::rank_failure& e) {  // the first process may not be there any more
+    if (!is_first() && e.errors().front().rank == process) std::fprintf(stderr, "%s\n", e.what());
+    return say(e.what(), 1);
+  } catch (const std::exception& e) {
+    return say(e.what(), 1);
+  }
+}
+
+namespace {
+auto begun = std::chrono::steady_clock::now();
+double last_share = 0;
+}  // namespace
+
+bool show_progress(const cfp::progress& p) {
+  static const bool terminal = isatty(2) != 0;
+  if (!terminal || !is_first()) return true;
+  if (p.share < last_share) begun = std::chrono::steady_clock::now();  // something new
+  last_share = p.share;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  std::fprintf(stderr, "\r\033[K");
+  if (p.share >= 0) std::fprintf(stderr, "%3.0f%% ", 100 * p.share);
+  std::fprintf(stderr, "%s", p.what.substr(0, 90).c_str());
+  if (p.share > 0.02 && p.share < 1) std::fprintf(stderr, ", about %.0f s left", seconds / p.share - seconds);
+  std::fflush(stderr);
+  return true;
+}
+
+void clear_progress() {
+  if (is_first() && isatty(2) != 0) std::fprintf(stderr, "\r\033[K");
+}
+
+void introduce(prepared& p, const arguments& a) {
+  const cfp::structure& s = p.session.overview();
+  std::cout << a.model << ": " << p.net.sizes << ", mesh " << a.mesh << '\n';
+  if (p.net.vocabulary != p.net.vocabulary_given)
+    std::cout << "vocabulary " << p.net.vocabulary_given << " padded to " << p.net.vocabulary << '\n';
+  std::cout << s << std::flush;
+}
+
+const cfp::found_plan& plan_and_print(prepared& p, const arguments& a) {
+  if (!a.against.empty()) p.session.compare_with(a.against);
+  const cfp::found_plan& found = a.plan.empty() ? p.session.plan() : p.session.use_plan(a.plan);
+  clear_progress();
+  std::cout << found << std::flush;
+  if (a.explain) {
+    const std::string why = p.session.explain();
+    clear_progress();
+    std::cout << '\n' << why << std::flush;
+  }
+  return found;
+}
+
+void save(prepared& p, const arguments& a) {
+  if (!a.save_plan.empty()) p.session.save_plan(a.save_plan);
+  if (!a.save_header.empty()) p.session.save_header(a.save_header);
+}
+
+}  // namespace program

@@ -1,0 +1,99 @@
+#include "arguments.hpp"
+#include "commands.hpp"
+
+#include <cfp/model/read_mesh.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <iostream>
+
+namespace program {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found) {
+  const json known = json::parse(p.session.overview().json());
+  json out;
+  out["model"] = a.model;
+  out["layers"] = p.net.layers;
+  out["batch"] = a.batch;
+  out["sequence"] = a.sequence;
+  out["type"] = a.type;
+  for (const cfp::mesh_axis& axis : cfp::read_mesh(a.mesh).axes)
+    out["mesh"][std::string(axis.label.view())] = axis.size;
+  out["operators"] = known["operators"];
+  out["blocks"] = known["blocks"];
+  out["segments"] = known["segments"];
+  out["search"] = known["search"];
+  out["search"]["profiled"] = found.measured;
+  out["profile_seconds"] = found.profile_seconds;
+  out["solve_seconds"] = found.solve_seconds;
+  out["plans"] = json::array();
+  return out;
+}
+
+void write(const arguments& a, const json& summary) {
+  if (a.summary.empty() || !is_first()) return;
+  std::ofstream file(a.summary);
+  file << summary.dump(1) << '\n';
+  if (!file.flush()) throw cfp::bad_input("--summary " + a.summary + ": cannot be written");
+}
+
+int check(bool holds, const char* broken) {
+  if (holds) return 0;
+  if (is_first()) std::cerr << broken << '\n';
+  return 1;
+}
+
+// Plans, then does of the rest what is asked for.
+int do_all(const arguments& a) {
+  prepared p = prepare(a);
+  introduce(p, a);
+  const cfp::found_plan& found = plan_and_print(p, a);
+  json summary = summary_of(p, a, found);
+  int broken = 0;
+  if (a.steps > 0) {
+    const cfp::verification v = p.session.verify(p.text, a.steps);
+    clear_progress();
+    std::cout << '\n' << v << std::flush;
+    summary["verification"] = json::parse(v.json());
+    broken += check(v.holds(), "the plan does not train as one rank does");
+    if (!a.save_state.empty()) {
+      p.session.train(p.text, a.steps);
+      p.session.save_state(a.save_state);
+    }
+  }
+  if (a.compare > 0) {
+    const cfp::plan_comparison c = p.session.compare(p.text, a.compare);
+    clear_progress();
+    std::cout << '\n' << c << std::flush;
+    summary["plans"] = json::parse(c.json());
+    summary["oversubscribed"] = c.oversubscribed;
+    broken +=
+        check(c.counts_agree(), "collectives counted in the communicators differ from those inferred from the rules");
+  }
+  save(p, a);
+  write(a, summary);
+  return broken > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int run(const arguments& a) { return do_all(a); }
+
+int verify(const arguments& a) {
+  arguments some = a;
+  some.compare = 0;
+  return do_all(some);
+}
+
+int compare(const arguments& a) {
+  arguments some = a;
+  some.steps = 0;
+  return do_all(some);
+}
+
+}  // namespace program

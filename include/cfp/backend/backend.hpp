@@ -1,0 +1,107 @@
+// The seam between what is planned and what runs it. Above it nothing knows number types, pools or kernels: whoever
+// measures, verifies, compares or trains asks a `backend`, whose ranks load programs. Below it one `engine` runs them.
+#pragma once
+
+#include <cfp/backend/number.hpp>
+#include <cfp/communicator/communicator.hpp>
+#include <cfp/core/mesh.hpp>
+#include <cfp/program/target.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// A whole tensor in row-major order, whatever the mesh: given to a program, or collected from it.
+using given_tensor = std::variant<std::span<const std::int32_t>, std::span<const float>, std::span<const double>>;
+using collected_tensor = std::variant<std::span<float>, std::span<double>>;
+
+/// Seconds of this rank, waiting for others included, since its program was loaded or `clear_times`.
+struct step_times {
+  double kernels = 0, conversions = 0, total = 0;
+  double passes = 0;                   ///< of the total, in what runs once per micro-batch
+  std::vector<double> instructions{};  ///< each when it last ran; none where it is not known
+};
+
+/// A program on one rank, with its memory: weights are as their fillings say, states zero.
+class loaded_program {
+ public:
+  virtual ~loaded_program() = default;
+
+  /// Runs a step; `number` counts optimizer steps from 1, `passes` is the program's or, to measure, fewer. Before each
+  /// pass `feed(pass)` gives its inputs.
+  virtual void step(long number, int passes, const std::function<void(int pass)>& feed = {}) = 0;
+  /// The loss of the last step, complete on every rank: the mean over its passes.
+  virtual double loss() const = 0;
+
+  /// This rank's piece of a whole input, weight or state.
+  virtual void give(int value, const given_tensor& whole) = 0;
+  /// Writes this rank's piece of a weight or state into the whole. Of the ranks that hold the same piece one writes.
+  virtual void collect(int value, const collected_tensor& whole) const = 0;
+
+  virtual step_times times() const = 0;
+  virtual void clear_times() = 0;
+  /// From now on the times of single instructions are taken too, where that costs time of its own.
+  virtual void time_instructions(bool) {}
+};
+
+/// What the function of a rank is given.
+class rank {
+ public:
+  virtual ~rank() = default;
+
+  virtual int number() const = 0;  ///< from 0
+  /// Whether this rank is the one that keeps what its process is to keep: one in each process.
+  virtual bool leads() const = 0;
+
+  /// The program must have its memory planned; it and the graph outlive what is returned.
+  virtual std::unique_ptr<loaded_program> load(const program&, const graph&, std::uint64_t seed) = 0;
+
+  // Among all ranks; every one calls them.
+  virtual void barrier() = 0;
+  virtual void combine(std::span<double>, reduction) = 0;
+  virtual void agree(std::span<std::byte>) = 0;  ///< what the first rank has
+  /// Of a whole tensor that was zero every rank has collected its pieces: makes it whole in every process.
+  virtual void complete(const collected_tensor& whole) = 0;
+
+  virtual std::vector<traffic> counted() const = 0;  ///< in collectives of programs, per mesh axis
+  virtual void reset_counted() = 0;
+  virtual long bytes() const = 0;       ///< that its loaded programs hold now
+  virtual long peak_bytes() const = 0;  ///< the most they ever held
+};
+
+/// Ranks of a mesh that run one job after another.
+class backend {
+ public:
+  virtual ~backend() = default;
+
+  /// Calls the function on every rank at once, and returns when all have ended. Throws rank_failure, which says what
+  /// each rank met, if any has failed.
+  virtual void run(const std::function<void(rank&)>&) = 0;
+
+  virtual const mesh_shape& mesh() const = 0;
+  virtual number type() const = 0;
+  virtual const target& lowered_for() const = 0;  ///< what its programs must be lowered for
+  virtual int on_this_machine() const = 0;        ///< ranks
+  virtual bool is_first() const { return true; }  ///< of several processes, the one that speaks and writes files
+  virtual std::string description() const = 0;    ///< what runs there: in tables of times
+};
+
+/// Whether more ranks run on a machine than it has cores: then times are no timings.
+inline bool is_oversubscribed(backend& on) {
+  double over = on.on_this_machine() > static_cast<int>(std::thread::hardware_concurrency());
+  on.run([&](rank& r) {
+    double mine = over;
+    r.combine(std::span(&mine, 1), reduction::max);
+    if (r.leads()) over = mine;
+  });
+  return over > 0;
+}
+
+}  // namespace cfp

@@ -1,0 +1,253 @@
+// A GPU that runs programs, as a device: two streams and events between them, memory, products, graphs
+// (long: each is a few calls of CUDA).
+#pragma once
+
+#include <cfp/backend/cuda/device/kernels.cuh>
+#include <cfp/backend/cuda/kernel/step_state.hpp>
+#include <cfp/backend/cuda/make_ready.hpp>
+#include <cfp/backend/cuda/product/matrix_library.hpp>
+#include <cfp/backend/engine.hpp>
+#include <cfp/backend/memory_use.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace cfp::inline v0_1::cuda {
+
+namespace detail {
+struct stream_delete {
+  void operator()(cudaStream_t s) const { cudaStreamDestroy(s); }
+};
+struct event_delete {
+  void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
+};
+inline void free_of_gpu(std::byte* p) { cudaFree(p); }
+using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, stream_delete>;
+using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_delete>;
+
+inline owned_stream make_stream() {
+  cudaStream_t s = nullptr;
+  check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "make a stream");
+  return owned_stream(s);
+}
+inline owned_event make_event(unsigned flags) {
+  cudaEvent_t e = nullptr;
+  check(cudaEventCreateWithFlags(&e, flags), "make an event");
+  return owned_event(e);
+}
+
+/// Lets a processor work for some cycles, and says how many there were in how many nanoseconds.
+struct clock_kernel {
+  static constexpr int threads = 1;
+  static constexpr long long cycles = 200000;
+  long long* out;
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread&) const {
+#if defined(__CUDA_ARCH__)
+    long long from = 0, to = 0;
+    const auto nanoseconds = [](long long& at) { asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(at)); };
+    const long long begin = clock64();
+    nanoseconds(from);
+    while (clock64() - begin < cycles) {}
+    nanoseconds(to);
+    out[0] = clock64() - begin;
+    out[1] = to - from;
+#endif
+  }
+};
+
+/// Writes the step where kernels read it.
+struct set_state_kernel {
+  static constexpr int threads = 1;
+  step_state* to;
+  step_state state;
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread&) const {
+    *to = state;
+  }
+};
+
+/// Moves bytes within the memory of the GPU, in a queue.
+struct gpu_mover {
+  cudaStream_t stream;
+  void copy(void* to, const void* from, long bytes) const {
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy");
+  }
+  void zero(void* to, long bytes) const {
+    check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(bytes), stream), "fill memory with zeros");
+  }
+  void copy_rows(void* to, long to_step, const void* from, long from_step, long bytes, long rows) const {
+    if (rows == 1) return copy(to, from, bytes);
+    check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_step), from, static_cast<std::size_t>(from_step),
+                            static_cast<std::size_t>(bytes), static_cast<std::size_t>(rows), cudaMemcpyDeviceToDevice,
+                            stream),
+          "copy rows");
+  }
+};
+}  // namespace detail
+
+/// A GPU has less memory free than is asked for.
+struct out_of_memory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with.
+template <class T>
+class gpu {
+ public:
+  static constexpr bool immediate = false;
+  using number = T;
+  using queue = cuda::queue;
+  using parts = cuda::parts<T, queue>;
+
+  /// Memory of the GPU. What the host writes and reads passes through a copy of its own; both wait.
+  struct memory {
+    using block = std::unique_ptr<std::byte, counted_free<&detail::free_of_gpu>>;
+    cudaStream_t stream;
+    memory_use* use;
+
+    explicit memory(gpu& g) : stream(g.main().stream()), use(&g.use_) {}
+    block allocate(long bytes) const {
+      void* p = nullptr;
+      const cudaError_t e = cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1));
+      if (e == cudaErrorMemoryAllocation) {
+        cudaGetLastError();  // it is no error of what comes next
+        throw out_of_memory("the GPU has no " + std::to_string(bytes) +
+                            " bytes free; take smaller pieces, or end what else runs on it");
+      }
+      check(e, "take memory of the GPU");
+      use->take(bytes);
+      return block(static_cast<std::byte*>(p), {use, bytes});
+    }
+    template <class Fill>
+    void write(void* at, long bytes, const Fill& fill) const {
+      std::vector<std::byte> here(static_cast<std::size_t>(bytes));
+      fill(here.data());
+      check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, stream), "copy to the GPU");
+      check(cudaStreamSynchronize(stream), "copy to the GPU");
+    }
+    template <class Use>
+    void read(const void* at, long bytes, const Use& use_them) const {
+      std::vector<std::byte> here(static_cast<std::size_t>(bytes));
+      check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, stream), "copy from the GPU");
+      check(cudaStreamSynchronize(stream), "copy from the GPU");
+      use_them(here.data());
+    }
+  };
+
+  class product {
+   public:
+    product() = default;
+    explicit product(matrix_library::product made) : made_(std::move(made)) {}
+    explicit operator bool() const { return static_cast<bool>(made_); }
+    void run(const queue& q) const { made_.run(q.stream()); }
+    /// By one of cuBLASLt's suggestions, for measuring; false if there are no more.
+    bool run_suggestion(const queue& q, int which) const { return made_.run_suggestion(q.stream(), which); }
+
+   private:
+    matrix_library::product made_;
+  };
+  using graph = std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>>;
+
+  explicit gpu(const parts& shared)
+      : parts_(shared), main_stream_(detail::make_stream()), side_stream_(detail::make_stream()),
+        main_(main_stream_.get()), side_(side_stream_.get()) {
+    void* p = nullptr;
+    check(cudaMalloc(&p, sizeof(step_state)), "take memory of the GPU");
+    state_.reset(static_cast<std::byte*>(p));
+  }
+
+  memory_use& use() { return use_; }
+  const memory_use& use() const { return use_; }
+  ready<queue> make_ready(const places& where, const instruction& i) {
+    return cuda::make_ready<gpu>(*this, parts_, where, i);
+  }
+  void put(const queue& q, const std::function<void(const queue&)>& work) const { work(q); }
+
+  const queue& main() const { return main_; }
+  const queue& side() const { return side_; }
+  detail::gpu_mover mover(const queue& q) const { return {q.stream()}; }
+  product prepare(const call& c, const epilogue& e) { return product(library_.prepare<T>(c, e)); }
+
+  void set(long step, int pass) { main_.launch(detail::set_state_kernel{state(), {step, pass}}, 1); }
+  step_state* state() const { return reinterpret_cast<step_state*>(state_.get()); }
+
+  void mark(int n, const queue& q) {
+    const auto at = static_cast<std::size_t>(n);
+    if (events_.size() <= at) events_.resize(at + 1);
+    if (!events_[at]) events_[at] = detail::make_event(cudaEventDisableTiming);
+    check(cudaEventRecord(events_[at].get(), q.stream()), "mark a place in a stream");
+  }
+  void meet(int n, const queue& q) {
+    check(cudaStreamWaitEvent(q.stream(), events_[static_cast<std::size_t>(n)].get(), 0), "wait for another stream");
+  }
+
+  graph record(const std::function<void()>& issue) {
+    check(cudaStreamBeginCapture(main_.stream(), cudaStreamCaptureModeThreadLocal), "begin to record a graph");
+    cudaGraph_t recorded = nullptr;
+    try {
+      issue();
+    } catch (...) {
+      cudaStreamEndCapture(main_.stream(), &recorded);
+      if (recorded != nullptr) cudaGraphDestroy(recorded);
+      throw;
+    }
+    check(cudaStreamEndCapture(main_.stream(), &recorded), "record a graph");
+    cudaGraphExec_t made = nullptr;
+    const cudaError_t e = cudaGraphInstantiate(&made, recorded, 0);
+    cudaGraphDestroy(recorded);
+    check(e, "make a graph ready");
+    return graph(made, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
+  }
+  void replay(const graph& g) const { check(cudaGraphLaunch(g.get(), main_.stream()), "launch a graph"); }
+
+  // For a stopwatch.
+  void tick(int n) {
+    const auto at = static_cast<std::size_t>(n);
+    while (ticks_.size() <= at) ticks_.push_back(detail::make_event(cudaEventDefault));
+    check(cudaEventRecord(ticks_[at].get(), main_.stream()), "note a time");
+  }
+  double between(int a, int b) const {
+    float ms = 0;
+    check(
+        cudaEventElapsedTime(&ms, ticks_[static_cast<std::size_t>(a)].get(), ticks_[static_cast<std::size_t>(b)].get()),
+        "read a clock");
+    return static_cast<double>(ms);
+  }
+  void sweep() {
+    if (!swept_) {
+      int l2 = 0, device = 0;
+      check(cudaGetDevice(&device), "ask for the GPU");
+      check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "ask for the cache");
+      sweep_bytes_ = 4l * l2;
+      swept_ = memory(*this).allocate(sweep_bytes_);
+    }
+    check(cudaMemsetAsync(swept_.get(), 1, static_cast<std::size_t>(sweep_bytes_), main_.stream()), "fill memory");
+  }
+  double clock_MHz() {
+    if (!clock_) clock_ = memory(*this).allocate(2 * sizeof(long long));
+    main_.launch(detail::clock_kernel{reinterpret_cast<long long*>(clock_.get())}, 1);
+    double out = 0;
+    memory(*this).read(clock_.get(), 2 * sizeof(long long), [&](const void* data) {
+      const auto* x = static_cast<const long long*>(data);
+      out = x[1] > 0 ? 1000.0 * static_cast<double>(x[0]) / static_cast<double>(x[1]) : 0;
+    });
+    return out;
+  }
+
+ private:
+  const parts parts_;
+  memory_use use_;
+  detail::owned_stream main_stream_, side_stream_;
+  queue main_, side_;
+  matrix_library library_;
+  typename memory::block state_;
+  std::vector<detail::owned_event> events_, ticks_;
+  typename memory::block swept_, clock_;
+  long sweep_bytes_ = 0;
+};
+
+}  // namespace cfp::cuda

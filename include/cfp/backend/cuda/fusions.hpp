@@ -1,0 +1,119 @@
+// What is fused on a GPU: attention, products with what follows them, and the chains there are kernels for. Known
+// without any kernel, so that plans can be made where there is no GPU.
+#pragma once
+
+#include <cfp/backend/cuda/attention/bind_attention.hpp>
+#include <cfp/backend/cuda/chain/bind_chain.hpp>
+#include <cfp/backend/cuda/chain/chains.hpp>
+#include <cfp/backend/number.hpp>
+#include <cfp/program/matrix_product.hpp>
+#include <cfp/program/target.hpp>
+
+namespace cfp::inline v0_1::cuda {
+
+/// Patterns, in the order in which they are tried, and what stands for each.
+class fusions {
+ public:
+  enum class kind { attention, product, chain };
+  struct entry {
+    kind what = kind::chain;
+    int chain = -1;  ///< number of the chain; of a product, of what follows it (-1: nothing but a bias)
+  };
+
+  /// `narrow`: numbers take 16 bits, for which there is attention in one kernel.
+  explicit fusions(const std::vector<known_chain>& chains, bool narrow) {
+    if (narrow)
+      for (const bool backward : {true, false}) add_attention(backward);
+    const auto number = [](std::size_t c) { return static_cast<int>(c); };
+    for (std::size_t c = 0; c < chains.size(); ++c)
+      if (chains[c].how == mapping::flat && chains[c].info->steps.size() > 1 &&
+          chains[c].info->steps[0].op == &info<bias_t>)
+        add_product(&chains[c], number(c));
+    add_product(nullptr, -1);
+    for (std::size_t c = 0; c < chains.size(); ++c) {
+      const known_chain chain = chains[c];
+      fusion_pattern pattern{chain.info->steps[chain.info->steps.size() - 1].op->label, parts_of(*chain.info, 0)};
+      pattern.fits = [chain](const program& p, const graph& g, const fusion& f) {
+        return bind_chain(p, g, f, *chain.info, chain.how, 0).has_value();
+      };
+      add(std::move(pattern), {kind::chain, number(c)});
+    }
+  }
+
+  const std::vector<fusion_pattern>& patterns() const { return patterns_; }
+  const entry& operator[](const fusion& f) const { return entries_[static_cast<std::size_t>(f.pattern)]; }
+
+ private:
+  void add(fusion_pattern pattern, entry e) {
+    patterns_.push_back(std::move(pattern));
+    entries_.push_back(e);
+  }
+
+  void add_attention(bool backward) {
+    fusion_pattern pattern{"attention", attention_parts(backward)};
+    if (backward) {
+      pattern.second = 5;
+      pattern.needs = {0, 1, ~1, ~2, ~4};
+      pattern.stores = {1, 2, 4, 6, 9, 10};
+    } else {
+      pattern.needs = {~1, ~2, ~4};
+      pattern.stores = {1, 2, 4};
+    }
+    pattern.fits = [](const program& p, const graph& g, const fusion& f) {
+      return bind_attention(p, g, f, 0).has_value();
+    };
+    add(std::move(pattern), {kind::attention, -1});
+  }
+
+  // The steps of a chain as parts, after `before` others.
+  static std::vector<fusion_part> parts_of(const chain_info& c, int before) {
+    std::vector<fusion_part> out;
+    for (const chain_step& s : c.steps) {
+      fusion_part part{s.op, {}};
+      for (const chain_source& x : s.sources) part.from.push(x.step ? ~(x.index + before) : x.index);
+      out.push_back(part);
+    }
+    return out;
+  }
+
+  // A product, its bias, and what follows that: input 0 of the chain is the product. Operands of the product get
+  // numbers of their own.
+  void add_product(const known_chain* follows, int number) {
+    constexpr int a = max_inputs, b = max_inputs + 1;
+    const chain_info* const info_of_rest = follows ? follows->info : nullptr;
+    const mapping how = follows ? follows->how : mapping::flat;
+    fusion_pattern pattern{follows ? info_of_rest->steps[info_of_rest->steps.size() - 1].op->label : info<bias_t>.label,
+                           {{nullptr, {{a, b}, 2}}}};  // the product itself is not stored
+    if (follows) {
+      for (fusion_part& part : parts_of(*info_of_rest, 1)) {
+        for (int& from : part.from)
+          if (from == 0) from = ~0;
+        pattern.parts.push_back(part);
+      }
+    } else {
+      pattern.parts.push_back({&info<bias_t>, {{~0, 1}, 2}});
+    }
+    for (int k = 1; k < static_cast<int>(pattern.parts.size()); ++k) pattern.stores.push_back(k);
+    pattern.fits = [info_of_rest, how](const program& p, const graph& g, const fusion& f) {
+      const matrix_product m = as_matrices(bind_call(p, g, f.parts[0], 0));
+      if (m.swapped || m.repeats() > 1) return false;
+      if (info_of_rest == nullptr) return true;
+      fusion rest = f;
+      rest.first = 1;
+      return bind_chain(p, g, rest, *info_of_rest, how, 0).has_value();
+    };
+    add(std::move(pattern), {kind::product, number});
+  }
+
+  std::vector<fusion_pattern> patterns_;
+  std::vector<entry> entries_;
+};
+
+/// What programs for GPUs are lowered for, whether there is one or not; the kernels are those of the catalogue.
+inline const target& catalogue_target(number type) {
+  static const fusions narrow(catalogue_chains(), true), full(catalogue_chains(), false);
+  static const target of_narrow{2, &narrow.patterns()}, of_full{4, &full.patterns()};
+  return bytes_of(type) == 2 ? of_narrow : of_full;
+}
+
+}  // namespace cfp::cuda

@@ -1,0 +1,185 @@
+// Instructions made ready for a GPU: by the kernel of an operator, by one for several operators together, by the matrix
+// library.
+#pragma once
+
+#include <cfp/backend/cuda/attention/attention.hpp>
+#include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/backend/cuda/kernel/kernels.hpp>
+#include <cfp/backend/cuda/product/epilogue.hpp>
+#include <cfp/backend/places.hpp>
+
+#include <memory>
+
+namespace cfp::inline v0_1::cuda {
+
+/// What the GPUs of all ranks share.
+template <class T, class Queue>
+struct parts {
+  std::shared_ptr<const kernels<T, Queue>> all;
+  std::shared_ptr<const fusions> fused;
+
+  /// Kernels of the catalogue, unless others are given.
+  explicit parts(std::shared_ptr<const kernels<T, Queue>> k = std::make_shared<const kernels<T, Queue>>())
+      : all(std::move(k)), fused(std::make_shared<const fusions>(
+                               std::vector<known_chain>(all->chains().begin(), all->chains().end()), sizeof(T) == 2)) {}
+
+  target lowered_for() const { return {sizeof(T), &fused->patterns()}; }
+};
+
+namespace detail {
+
+/// A Device here also has
+///   prepare(call, epilogue)  a product made ready, or none if the epilogue is not known; throws if the product is not
+///   state()                  where kernels read step and pass
+template <class Device>
+class maker {
+  using T = typename Device::number;
+  using queue = typename Device::queue;
+
+ public:
+  maker(Device& on, const parts<T, queue>& with, const places& where)
+      : device_(on), parts_(with), where_(where), workspace_(&where.workspace) {}
+
+  ready<queue> make(const instruction& i) {
+    if (i.kind == instruction::narrow) return narrow(i);
+    if (i.fusion >= 0) return fused(i, where_.p.fusions[static_cast<std::size_t>(i.fusion)]);
+    const call c = where_.bound(i);
+    if (c.op->op->body == op_body::product)
+      return {[made = device_.prepare(c, {})](const queue& q) mutable { made.run(q); }};
+    const kernel_functions<queue> k = parts_.all->find(*c.op->op);
+    ready<queue> out;
+    if (k.workspace) out.workspace = k.workspace(device_.main(), c);
+    out.run = [c, k, state = device_.state(), w = workspace_](const queue& q) { k.run(q, c, {state, *w}); };
+    return out;
+  }
+
+ private:
+  ready<queue> narrow(const instruction& i) {
+    using copy = chain<step<copy_t, in<0>>>;
+    chain_call c;
+    c.length = elements(where_.p[i.in[0]].local);
+    c.input[0].data = where_[i.in[0]];
+    c.input[0].wide = true;
+    c.result[0].data = where_[i.out[0]];
+    c.input[0].along = c.result[0].along = 1;
+    return {[c](const queue& q) { run_flat<copy, T>(q, c); }};
+  }
+
+  ready<queue> fused(const instruction& i, const fusion& f) {
+    const fusions::entry& entry = (*parts_.fused)[f];
+    const chain_functions<queue>* const chain =
+        entry.chain < 0 ? nullptr : &parts_.all->chains()[static_cast<std::size_t>(entry.chain)];
+    if (entry.what == fusions::kind::attention) return attention(f);
+    return entry.what == fusions::kind::product ? product(i, f, chain) : of_chain(i, f, *chain);
+  }
+
+  // Where a part's first result goes, or null if nothing reads it.
+  void* stored(const instruction& i, const instruction& part) const {
+    for (const int b : i.out)
+      if (where_.p[b].root == where_.p[part.out[0]].root) return where_[b];
+    return nullptr;
+  }
+  void place(chain_call& c, const instruction& i, const fusion& f, const chain_info& info) const {
+    for (int x = 0; x < info.inputs; ++x)
+      if (f.outside[static_cast<std::size_t>(x)] >= 0) c.input[x].data = where_[f.outside[static_cast<std::size_t>(x)]];
+    for (int n = 0; n < info.steps.size(); ++n)
+      c.result[n].data = stored(i, f.parts[static_cast<std::size_t>(f.first + n)]);
+  }
+
+  ready<queue> of_chain(const instruction& i, const fusion& f, const chain_functions<queue>& functions) {
+    chain_call c = *bind_chain(where_.p, where_.g, f, *functions.info, functions.how, where_.rank);
+    place(c, i, f, *functions.info);
+    ready<queue> out;
+    if (functions.workspace) out.workspace = functions.workspace(c);
+    out.run = [c, run = functions.run, w = workspace_](const queue& q) { run(q, c, *w); };
+    return out;
+  }
+
+  ready<queue> attention(const fusion& f) {
+    attention_call c = *bind_attention(where_.p, where_.g, f, where_.rank);
+    const auto outside = [&](std::size_t n) { return where_[f.outside[n]]; };
+    const auto result = [&](std::size_t part) { return where_[f.parts[part].out[0]]; };
+    c.q.data = outside(0);
+    c.k.data = outside(1);
+    c.v.data = outside(2);
+    c.max = static_cast<float*>(result(1));
+    c.sum = static_cast<float*>(result(2));
+    c.out.data = result(4);
+    ready<queue> out;
+    if (f.first == 0) {
+      c.d_out = c.dq = c.dk = c.dv = {};
+      if constexpr (sizeof(T) == 2) out.run = [c](const queue& q) { run_attention_forward<T>(q, c); };
+      return out;
+    }
+    c.d_out.data = outside(3);
+    c.dv.data = result(6);
+    c.dq.data = result(9);
+    c.dk.data = result(10);
+    out.workspace = attention_workspace(c);
+    if constexpr (sizeof(T) == 2)
+      out.run = [c, w = workspace_](const queue& q) mutable {
+        c.workspace = *w;
+        run_attention_backward<T>(q, c);
+      };
+    return out;
+  }
+
+  // By the matrix library alone where it can, else the product first and the rest in place.
+  ready<queue> product(const instruction& i, const fusion& f, const chain_functions<queue>* functions) {
+    const chain_functions<queue>* const rest = functions ? functions : bias_alone();
+    fusion after = f;
+    after.first = 1;
+    chain_call c = *bind_chain(where_.p, where_.g, after, *rest->info, rest->how, where_.rank);
+    place(c, i, after, *rest->info);
+    const int last = rest->info->steps.size() - 1;
+    call product = bind_call(where_.p, where_.g, f.parts[0], where_.rank);
+    for (int o = 0; o < 2; ++o) product.operand[o].data = where_[f.parts[0].in[o]];
+    product.result[0].data = c.result[last].data;
+    epilogue e;
+    e.bias = c.input[1];
+    e.gelu = last > 0 && rest->info->steps[last].op == &info<gelu_t>;
+    if (e.gelu) e.before_gelu = c.result[0].data;
+    else if (last > 0) e.residual = c.input[2];
+    const bool known =
+        last == 0 || e.gelu || (rest->info->steps[last].op == &info<add_t> && c.result[0].data == nullptr);
+    if (known)
+      if (auto made = device_.prepare(product, e); made) return {[made](const queue& q) mutable { made.run(q); }};
+    for (int n = 0; n <= last; ++n)  // somewhere that holds it until its own element is written
+      if (c.result[n].data != nullptr) product.result[0].data = c.result[n].data;
+    c.input[0].data = product.result[0].data;
+    c.input[0].wide = product.result[0].wide;
+    return {[c, made = device_.prepare(product, {}), run = rest->run](const queue& q) mutable {
+      made.run(q);
+      run(q, c, nullptr);
+    }};
+  }
+
+  static void run_bias(const queue& q, const chain_call& c, void*) {
+    run_flat<chain<step<bias_t, in<0>, in<1>>>, T>(q, c);
+  }
+  static const chain_functions<queue>* bias_alone() {
+    static const chain_functions<queue> out = [] {
+      chain_functions<queue> f;
+      f.info = &info_of<chain<step<bias_t, in<0>, in<1>>>>;
+      f.run = &run_bias;
+      return f;
+    }();
+    return &out;
+  }
+
+  Device& device_;
+  const parts<T, queue>& parts_;
+  const places& where_;
+  void* const* workspace_;
+};
+
+}  // namespace detail
+
+/// Throws std::invalid_argument for an operator that has no kernel.
+template <class Device>
+ready<typename Device::queue> make_ready(Device& on, const parts<typename Device::number, typename Device::queue>& with,
+                                         const places& where, const instruction& i) {
+  return detail::maker<Device>(on, with, where).make(i);
+}
+
+}  // namespace cfp::cuda

@@ -1,0 +1,45 @@
+// As cuda::queue, but on a CPU: the same kernels, run at once, thread by thread. It finds wrong values, places outside
+// memory (with a sanitizer), and what block.hpp says.
+#pragma once
+
+#include <cfp/backend/emulated/thread.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+namespace cfp::inline v0_1::emulated {
+
+/// Runs a grid of blocks, one after another. `order`: 0, threads take turns by number; else they and the warps come in
+/// an order of that number, and each warp goes as far ahead as it can: what it reads that others had yet to write, or
+/// writes that they had yet to read, shows.
+template <class Kernel>
+void launch(const Kernel& k, long blocks, long shared_bytes = 0, unsigned order = 0) {
+  for (long i = 0; i < blocks; ++i) {
+    running_block b(Kernel::threads, shared_bytes, order);
+    b.run([&](int index) { k(cpu_thread<Kernel::threads>(b, i, blocks, index)); });
+  }
+}
+
+struct queue {
+  unsigned order = 0;  // in which threads take turns
+
+  template <class Kernel>
+  void launch(const Kernel& k, long blocks, long shared_bytes = 0) const {
+    emulated::launch(k, blocks, shared_bytes, order);
+  }
+  void zero(void* at, long bytes) const { std::memset(at, 0, static_cast<std::size_t>(bytes)); }
+  long sort_bytes(long n) const { return n * static_cast<long>(sizeof(std::int32_t)); }
+  void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
+                  std::int32_t* sorted_values, long n, void* workspace) const {
+    auto* at = static_cast<std::int32_t*>(workspace);
+    std::iota(at, at + n, 0);
+    std::stable_sort(at, at + n, [&](std::int32_t a, std::int32_t b) { return keys[a] < keys[b]; });
+    for (long i = 0; i < n; ++i) {
+      sorted_keys[i] = keys[at[i]];
+      sorted_values[i] = values[at[i]];
+    }
+  }
+};
+
+}  // namespace cfp::emulated

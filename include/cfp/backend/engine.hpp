@@ -1,0 +1,224 @@
+// Runs a lowered program on one device, whatever that is: the processor a rank runs on, a GPU, a GPU that is emulated.
+#pragma once
+
+#include <cfp/backend/backend.hpp>
+#include <cfp/backend/conversion.hpp>
+#include <cfp/backend/places.hpp>
+#include <cfp/backend/rank_memory.hpp>
+#include <cfp/program/schedule.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// The device of a rank.
+template <class D>
+concept device = requires(D& d, const places& where, const instruction& i, const typename D::queue& q,
+                          const std::function<void(const typename D::queue&)>& work,
+                          const std::function<void()>& issue) {
+  typename D::number;  ///< what numbers are stored as
+  typename D::memory;  ///< see host::memory; made from the device
+  {
+    D::immediate
+    } -> std::convertible_to<bool>;  ///< whether what is put into the main queue has run when `put` returns
+  { d.rank() } -> std::convertible_to<int>;
+  { d.main() } -> std::convertible_to<typename D::queue>;  ///< queues run what they are given in order
+  { d.side() } -> std::convertible_to<typename D::queue>;
+  d.put(q, work);   // the queue runs work(queue); what is put must stay where it is
+  d.mark(0, q);     // mark n is where the queue is now
+  d.meet(0, q);     // the queue goes on once the other has come to mark n
+  d.mover(q);       // see host_mover
+  d.among(0, q);    // the communicator of a mesh axis, its calls in that queue
+  d.set(1l, 0);     // step and pass, which kernels read
+  d.record(issue);  // what is issued once, to be replayed; false if it cannot
+  d.wait();         // for both queues, with a deadline
+  d.fail("why");    // before an exception leaves: no rank, nor a queue of this one, waits for this rank any more
+  d.tick(0);        // notes when the main queue comes here
+  { d.between(0, 1) } -> std::convertible_to<double>;                    ///< milliseconds from one tick to another
+  { d.make_ready(where, i) } -> std::same_as<ready<typename D::queue>>;  ///< what computes or narrows
+};
+
+/// `Device::number` is what numbers are stored as; wide ones as float at least.
+template <device Device>
+class engine : public loaded_program {
+  using T = typename Device::number;
+  using queue = typename Device::queue;
+  using clock = std::chrono::steady_clock;
+
+ public:
+  /// `p` must have its memory planned, as the device wants programs, and outlive this, as must the others. Allocates
+  /// all memory there is.
+  engine(const program& p, const graph& g, Device& on, std::uint64_t seed)
+      : program_(p), device_(on), memory_(p, g, on.rank(), seed, typename Device::memory(on)) {
+    const stream_order order = order_of(p);
+    const places where{p, g, on.rank(), seed, memory_.places(), workspace_};
+    steps_.reserve(p.code.size());
+    seconds_.resize(p.code.size());
+    long workspace = 0;
+    for (std::size_t i = 0; i < p.code.size(); ++i) {
+      step_of s{&p.code[i], {}, order.waits_for[i]};
+      if (s.code->nothing) {
+      } else if (s.code->kind == instruction::reshard) {
+        s.work = [this, i](const queue& q) { convert(i, q); };
+      } else {
+        ready<queue> made = on.make_ready(where, *s.code);
+        s.work = std::move(made.run);
+        workspace = std::max(workspace, made.workspace);
+      }
+      steps_.push_back(std::move(s));
+    }
+    held_workspace_ = typename Device::memory(on).allocate(workspace);
+    workspace_ = held_workspace_.get();
+  }
+
+  void step(long number, int passes, const std::function<void(int)>& feed = {}) override {
+    const auto begin = clock::now();
+    const auto first = static_cast<std::size_t>(program_.begin), end = static_cast<std::size_t>(program_.end);
+    device_.set(number, 0);
+    run_range(0, 0, first);
+    loss_ = 0;
+    for (int pass = 0; pass < passes; ++pass) {
+      if (feed) feed(pass);
+      const auto start = clock::now();
+      device_.set(number, pass);
+      run_range(1, first, end);
+      device_.wait();
+      times_.passes += since(start);
+      if (program_.loss >= 0) loss_ += memory_.loss(program_.loss) / passes;
+    }
+    run_range(2, end, steps_.size());
+    device_.wait();
+    times_.total += since(begin);
+    ++runs_;
+    if (timed_ && !Device::immediate)
+      for (std::size_t i = 0; i < steps_.size(); ++i)
+        if (steps_[i].work && !steps_[i].code->beside) seconds_[i] = device_.between(tick(i), tick(i) + 1) / 1000;
+  }
+
+  double loss() const override { return loss_; }
+
+  void give(int value, const given_tensor& whole) override {
+    std::visit([&](const auto& x) { memory_.place(value, x); }, whole);
+  }
+  void collect(int value, const collected_tensor& whole) const override {
+    std::visit([&](const auto& x) { memory_.collect(value, x.data()); }, whole);
+  }
+
+  step_times times() const override {
+    step_times out = times_;
+    if (Device::immediate || timed_) out.instructions = seconds_;
+    return out;
+  }
+  void clear_times() override { times_ = {}; }
+  void time_instructions(bool on) override { timed_ = on; }
+
+  /// Puts instructions [from, to) into the device's queues, as a step does. Collectives only if so said.
+  void issue(std::size_t from, std::size_t to, bool collectives = true) {
+    int last = -1;
+    auto before = clock::now();
+    const auto passed = [&](double& sum) {  // of a device that runs at once, the time since it was last asked
+      if constexpr (!Device::immediate) return 0.0;
+      const auto now = clock::now();
+      const double seconds = std::chrono::duration<double>(now - before).count();
+      before = now;
+      sum += seconds;
+      return seconds;
+    };
+    for (std::size_t i = from; i < to; ++i) {
+      const step_of& s = steps_[i];
+      if (s.code->beside) {
+        if (!collectives) continue;
+        device_.mark(0, device_.main());
+        device_.meet(0, device_.side());
+        device_.put(device_.side(), s.work);
+        last = static_cast<int>(i) + 1;
+        device_.mark(last, device_.side());
+        continue;
+      }
+      if (s.waits_for >= 0 && collectives) {
+        device_.meet(s.waits_for + 1, device_.main());
+        passed(times_.conversions);
+      }
+      const bool communicates = s.code->kind == instruction::reshard && s.code->step.communicates();
+      if (!s.work || (communicates && !collectives)) continue;
+      const bool ticks = timed_ && !Device::immediate;
+      if (ticks) device_.tick(tick(i));
+      device_.put(device_.main(), s.work);
+      if (ticks) device_.tick(tick(i) + 1);
+      seconds_[i] = passed(s.code->kind == instruction::compute ? times_.kernels : times_.conversions);
+    }
+    if (last < 0) return;
+    device_.meet(last, device_.main());
+    passed(times_.conversions);
+  }
+
+  /// What it keeps for an instruction beside the planned memory.
+  static constexpr long bytes_of_instruction() {
+    return static_cast<long>(sizeof(step_of) + sizeof(call) + sizeof(double) + 64);
+  }
+
+ private:
+  struct step_of {
+    const instruction* code = nullptr;
+    std::function<void(const queue&)> work{};  // none: the result is there
+    int waits_for = -1;                        // a collective beside
+  };
+
+  static int tick(std::size_t i) { return 2 * static_cast<int>(i); }
+  static double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
+
+  // The first time as it is: libraries make themselves ready. Then recorded, from then on replayed.
+  void run_range(int which, std::size_t from, std::size_t to) {
+    if (from == to) return;
+    try {
+      auto& recorded = recorded_[which];
+      if (!recorded && runs_ > 0 && !timed_) recorded = device_.record([&] { issue(from, to); });
+      if (recorded && !timed_) device_.replay(recorded);
+      else issue(from, to);
+    } catch (const std::exception& e) {
+      device_.fail(e.what());
+      throw;
+    } catch (...) {
+      device_.fail("an exception that is no std::exception");
+      throw;
+    }
+  }
+
+  void convert(std::size_t i, const queue& q) {
+    const instruction& code = program_.code[i];
+    const auto begin = clock::now();
+    switch (program_[code.in[0]].type) {
+      case element::real: convert_as<T>(code, q); break;
+      case element::wide: convert_as<wide_t<T>>(code, q); break;
+      case element::index: throw std::logic_error("indices are given in every partition and never converted");
+    }
+    if (Device::immediate && code.beside) seconds_[i] = since(begin);
+  }
+  template <class U>
+  void convert_as(const instruction& i, const queue& q) {
+    const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
+    run_conversion<U>(device_.mover(q), i.step, program_[i.in[0]], program_[i.out[0]],
+                      static_cast<U*>(memory_[i.in[0]]), at(0), at(1), at(2), program_.mesh, device_.rank(),
+                      device_.among(i.step.axis, q));
+  }
+
+  const program& program_;
+  Device& device_;
+  rank_memory<T, typename Device::memory> memory_;
+  typename Device::memory::block held_workspace_;
+  void* workspace_ = nullptr;
+  std::vector<step_of> steps_;
+  std::vector<double> seconds_;
+  decltype(std::declval<Device&>().record(std::declval<const std::function<void()>&>())) recorded_[3] = {};
+  long runs_ = 0;
+  bool timed_ = false;
+  double loss_ = 0;
+  step_times times_;
+};
+
+}  // namespace cfp

@@ -1,0 +1,105 @@
+// Initial values of tensors. Random numbers are a function of (seed, tensor, global index), so that every mesh starts
+// from the same values.
+#pragma once
+
+#include <cfp/model/name_hash.hpp>
+#include <cfp/model/random_words.hpp>
+#include <cfp/op/bf16.hpp>
+#include <cfp/program/program.hpp>
+
+// It takes a unit that knows CUDA's version for one that nvcc compiles.
+#if defined(CUDART_VERSION) && !defined(__CUDACC__)
+#pragma push_macro("CUDART_VERSION")
+#undef CUDART_VERSION
+#include <Random123/boxmuller.hpp>
+#pragma pop_macro("CUDART_VERSION")
+#else
+#include <Random123/boxmuller.hpp>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Calls f(local index, global index, count) for every run of neighbours a device holds, in order.
+template <class F>
+void each_run(const extents& global, const partition& held, const mesh_shape& mesh, int device, F&& f) {
+  const extents local = local_shape(held, global, mesh);
+  const long n = elements(local);
+  if (n == 0) return;
+  int outer = global.size();  // dimensions whose pieces do not lie in one run
+  long run = 1, stride[max_dims] = {}, at[max_dims] = {}, where = 0, step = 1;
+  for (int d = global.size() - 1; d >= 0; --d) {
+    if (outer == d + 1 && run == step) {
+      run *= local[d];
+      outer = d;
+    }
+    stride[d] = step;
+    where += piece_of(held, d, mesh, device) * local[d] * step;
+    step *= global[d];
+  }
+  for (long i = 0; i < n; i += run) {
+    f(i, where, run);
+    for (int d = outer - 1; d >= 0; --d) {
+      where += stride[d];
+      if (++at[d] < local[d]) break;
+      where -= at[d] * stride[d];
+      at[d] = 0;
+    }
+  }
+}
+
+/// Calls f(local index, global index) for every element a device holds, in order.
+template <class F>
+void each_element(const extents& global, const partition& held, const mesh_shape& mesh, int device, F&& f) {
+  each_run(global, held, mesh, device, [&](long i, long where, long count) {
+    for (long k = 0; k < count; ++k) f(i + k, where + k);
+  });
+}
+
+/// Fills a device's piece of a tensor of numbers as its `filling` says.
+template <class T>
+void fill_numbers(T* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
+                  std::uint64_t seed) {
+  const std::uint64_t id = name_hash(v.label.view());
+  using wide = wide_t<T>;
+  const wide base = static_cast<wide>(v.fill.constant), deviation = static_cast<wide>(v.fill.deviation);
+  if (v.fill.deviation == 0) {
+    std::fill_n(out, elements(local_shape(held, v.shape, mesh)), T(base));
+    return;
+  }
+  if (v.fill.periodic) {
+    std::vector<T> period(4096);
+    for (std::size_t i = 0; i < period.size(); ++i)
+      period[i] =
+          T(base + deviation * static_cast<wide>(
+                                   r123::boxmuller(random_words(seed, id, i).v[0], random_words(seed, id, i).v[1]).x));
+    each_run(v.shape, held, mesh, device, [&](long i, long global, long count) {
+      for (long k = 0; k < count;) {
+        const long from = (global + k) & 4095, n = std::min(count - k, 4096 - from);
+        std::copy_n(period.data() + from, n, out + i + k);
+        k += n;
+      }
+    });
+    return;
+  }
+  each_element(v.shape, held, mesh, device, [&](long i, long global) {
+    const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
+    out[i] = T(base + deviation * static_cast<wide>(r123::boxmuller(w.v[0], w.v[1]).x));
+  });
+}
+
+/// Fills a device's piece of a tensor of indices, uniform in [0, bound).
+inline void fill_indices(std::int32_t* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
+                         std::uint64_t seed) {
+  const std::uint64_t id = name_hash(v.label.view());
+  each_element(v.shape, held, mesh, device, [&](long i, long global) {
+    const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
+    out[i] = static_cast<std::int32_t>(
+        (static_cast<std::uint64_t>(w.v[0]) * static_cast<std::uint64_t>(v.fill.bound)) >> 32);
+  });
+}
+
+}  // namespace cfp

@@ -1,0 +1,104 @@
+// The processor a rank runs on, as a device: kernels run at once, collectives beside them on a thread of their own.
+#pragma once
+
+#include <cfp/backend/engine.hpp>
+#include <cfp/backend/host/kernels.hpp>
+#include <cfp/backend/host/memory.hpp>
+#include <cfp/backend/host/side_stream.hpp>
+#include <cfp/backend/tick_clock.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1::host {
+
+/// Numbers are stored as T; `Context` is that of a rank: of a thread, of a process.
+template <class T, class Context>
+class device : public tick_clock {
+ public:
+  static constexpr bool immediate = true;
+  using number = T;
+  /// What ranks share.
+  struct parts {
+    std::shared_ptr<const kernels<T>> all = std::make_shared<kernels<T>>();
+    target lowered_for() const { return sizeof(T); }
+  };
+  struct queue {
+    side_stream* beside = nullptr;  ///< none: what is put runs at once
+  };
+  struct memory : host::memory {
+    explicit memory(device& d) : host::memory{&d.use_} {}
+  };
+  struct no_recording {
+    explicit operator bool() const { return false; }
+  };
+
+  device(const parts& shared, Context& context) : kernels_(shared.all), context_(context) {
+    openblas_set_num_threads(1);  // ranks are the parallelism
+  }
+
+  int rank() const { return context_.rank; }
+  Context& context() { return context_; }
+  memory_use& use() { return use_; }
+  const memory_use& use() const { return use_; }
+  traffic counted(int axis) const { return context_.axes[static_cast<std::size_t>(axis)].counted(); }
+  void reset_counted() {
+    for (auto& axis : context_.axes) axis.reset_counted();
+  }
+
+  queue main() const { return {}; }
+  queue side() {
+    if (!side_) side_ = std::make_unique<side_stream>();
+    return {side_.get()};
+  }
+  void put(const queue& q, const std::function<void(const queue&)>& work) {
+    if (q.beside == nullptr) return work(q);
+    q.beside->issue([&work, q] { work(q); });
+  }
+  void mark(int n, const queue& q) {
+    if (q.beside == nullptr) return;
+    const auto at = static_cast<std::size_t>(n);
+    if (issued_.size() <= at) issued_.resize(at + 1);
+    issued_[at] = q.beside->issued();
+  }
+  void meet(int n, const queue& q) {
+    if (q.beside == nullptr && side_) side_->wait(issued_[static_cast<std::size_t>(n)]);
+  }
+  host_mover mover(const queue&) const { return {}; }
+  const auto& among(int axis, const queue&) const { return context_.axes[static_cast<std::size_t>(axis)]; }
+  void set(long step, int pass) { step_ = step, pass_ = pass; }
+  no_recording record(const std::function<void()>&) const { return {}; }
+  void replay(no_recording) const {}
+  void wait() const {}
+  void fail(const std::string& why) {
+    if (side_) context_.fail(why);
+  }
+
+  ready<queue> make_ready(const places& where, const instruction& i) {
+    if (i.kind == instruction::narrow) {
+      const auto* const from = static_cast<const wide_t<T>*>(where[i.in[0]]);
+      const long n = elements(where.p[i.in[0]].local);
+      return {[from, n, to = static_cast<T*>(where[i.out[0]])](const queue&) {
+        std::transform(from, from + n, to, [](wide_t<T> x) { return T(x); });
+      }};
+    }
+    return {[this, c = where.bound(i), run = kernels_->find(*where.g.at(i.op).op)](const queue&) mutable {
+      c.step = step_;
+      c.pass = pass_;
+      run(c);
+    }};
+  }
+
+ private:
+  std::shared_ptr<const kernels<T>> kernels_;
+  Context& context_;
+  memory_use use_;
+  long step_ = 1;
+  int pass_ = 0;
+  std::vector<long> issued_;           // per mark of the side queue: how much had been issued to it
+  std::unique_ptr<side_stream> side_;  // last: it uses the rest
+};
+
+}  // namespace cfp::host

@@ -1,0 +1,219 @@
+// The host kernels: which code runs which operator. Users add their own operators by type.
+#pragma once
+
+#include <cfp/backend/host/map_kernel.hpp>
+#include <cfp/backend/host/product_kernel.hpp>
+#include <cfp/backend/own_kernels.hpp>
+#include <cfp/op/all.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+
+namespace cfp::inline v0_1::host {
+
+/// Copies between a tensor and the slices of its whole factor.
+template <class T>
+void run_unstack(const call& c, bool stack) {
+  const rule& r = c.r();
+  const pattern& all = stack ? r.results[0] : r.operands[0];
+  const pattern& one = stack ? r.operands[0] : r.results[0];
+  const call_tensor& whole = stack ? c.result[0] : c.operand[0];
+  int slices = -1;
+  for (signed char f : all.factors)
+    if (one.dim_of(f) < 0) slices = f;
+  for (long k = 0; k < c.size[slices]; ++k) {
+    const call_tensor& slice = stack ? c.operand[k] : c.result[k];
+    const call_tensor* tensors[2] = {&whole, &slice};
+    loop_nest<2> loops;
+    for (signed char f : one.factors) loops.add(c, f, tensors);
+    loops.collapse(r);
+    const long n = loops.depth > 0 ? loops.size[loops.depth - 1] : 1;
+    const long sw = loops.depth > 0 ? loops.stride[0][loops.depth - 1] : 1;
+    const long ss = loops.depth > 0 ? loops.stride[1][loops.depth - 1] : 1;
+    T* w0 = static_cast<T*>(whole.data) + k * whole.stride[slices];
+    T* s0 = static_cast<T*>(slice.data);
+    loop_nest<2> rest = loops;
+    if (rest.depth > 0) --rest.depth;
+    thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), rest.count(), [&](long row) {
+      long at[2] = {}, index[max_factors] = {};
+      rest.locate(row, c, at, index);
+      T* w = w0 + at[0];
+      T* s = s0 + at[1];
+      if (stack)
+        for (long i = 0; i < n; ++i) w[i * sw] = s[i * ss];
+      else
+        for (long i = 0; i < n; ++i) s[i * ss] = w[i * sw];
+    });
+  }
+}
+
+/// AdamW over all elements of a shard, in place.
+template <class T>
+void run_adamw(const call& c) {
+  using wide = wide_t<T>;
+  long n = 1;
+  for (int f = 0; f < c.factors; ++f) n *= c.size[f];
+  wide* w = static_cast<wide*>(c.result[0].data);
+  const numbers<T> g(c.operand[1]);
+  wide* m = static_cast<wide*>(c.result[1].data);
+  wide* v = static_cast<wide*>(c.result[2].data);
+  const auto& given = c.op->scalars;
+  const auto s = [&](int i) { return static_cast<wide>(given[i]); };
+  const wide beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
+  const wide rate =
+      static_cast<wide>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
+  const wide clip = c.op->operands.size() > 4 ? *static_cast<const wide*>(c.operand[4].data) : wide(1);
+  const wide correct1 = static_cast<wide>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
+  const wide correct2 = static_cast<wide>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
+  for (long i = 0; i < n; ++i)
+    w[i] = adamw_t::apply(w[i], g[i] * clip, m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
+}
+
+/// Adds a gradient to those of earlier micro-batches, in place.
+template <class T>
+void run_accumulate(const call& c) {
+  long n = 1;
+  for (int f = 0; f < c.factors; ++f) n *= c.size[f];
+  wide_t<T>* sum = static_cast<wide_t<T>*>(c.result[0].data);
+  const numbers<T> g(c.operand[1]);
+  for (long i = 0; i < n; ++i) sum[i] = c.pass == 0 ? g[i] : sum[i] + g[i];
+}
+
+/// Queues of experts, group by group: see queue_places. A dimension may be cut into several factors; shards are
+/// contiguous.
+template <class T>
+void run_queue_places(const call& c) {
+  const pattern& dims = c.r().operands[0];
+  long size[3] = {1, 1, 1};
+  for (int d = 0; d < dims.factors.size(); ++d) size[dims.group[d]] *= c.size[dims.factors[d]];
+  const auto [groups, tokens, experts] = size;
+  const long choices = static_cast<long>(c.op->scalars[0]);
+  thrust::for_each_n(
+      thrust::cpp::par, thrust::counting_iterator<long>(0), groups,
+      [&, tokens = tokens, experts = experts](long group) {
+        using wide = wide_t<T>;
+        const numbers<T> gate = numbers<T>(c.operand[0]) + group * tokens * experts;
+        wide* place = static_cast<wide*>(c.result[0].data) + group * tokens * experts;
+        std::fill_n(place, tokens * experts, wide(0));
+        std::vector<long> waiting(static_cast<std::size_t>(experts), 0);
+        for (long k = 0; k < choices; ++k)
+          for (long s = 0; s < tokens; ++s) {
+            long best = -1;  // of those not chosen yet
+            for (long e = 0; e < experts; ++e)
+              if (place[s * experts + e] == wide(0) && (best < 0 || gate[s * experts + e] > gate[s * experts + best]))
+                best = e;
+            const wide p = static_cast<wide>(++waiting[static_cast<std::size_t>(best)]);
+            place[s * experts + best] = k == 0 ? p : -p;
+          }
+      });
+}
+
+/// Dropout of a shard: random words belong to places in the whole tensor.
+template <class T>
+void run_dropout(const call& c) {
+  const pattern& dims = c.r().operands[0];
+  const int rank = dims.factors.size();
+  const numbers<T> in(c.operand[0]), out(c.result[0]);
+  const std::uint32_t least = dropout_t::least(c.op->scalars[0]);
+  const wide_t<T> scale = static_cast<wide_t<T>>(1 / (1 - c.op->scalars[0]));
+  const auto pass = static_cast<std::uint64_t>(c.step * c.passes + c.pass);
+  long rows = 1;
+  for (int d = 0; d + 1 < rank; ++d) rows *= c.size[dims.factors[d]];
+  const long n = rank > 0 ? c.size[dims.factors[rank - 1]] : 1;
+  thrust::for_each_n(thrust::cpp::par, thrust::counting_iterator<long>(0), rows, [&](long row) {
+    long first = rank > 0 ? c.start[dims.factors[rank - 1]] : 0, rest = row,
+         step = 1;  // global index of the row's first element
+    for (int d = rank - 1; d >= 0; --d) {
+      const int f = dims.factors[d];
+      if (d + 1 < rank) {
+        first += (c.start[f] + rest % c.size[f]) * step;
+        rest /= c.size[f];
+      }
+      step *= c.op->sizes[f];
+    }
+    const numbers<T> x = in + row * n, y = out + row * n;
+    for (long k = 0; k < n;) {
+      const long at = (first + k) % 4;
+      const auto words = dropout_t::words(c.seed, c.forward, pass, static_cast<std::uint64_t>((first + k) / 4));
+      for (long j = at; j < 4 && k < n; ++j, ++k)
+        y.set(k, words.v[static_cast<std::size_t>(j)] >= least ? x[k] * scale : wide_t<T>(0));
+    }
+  });
+}
+
+/// Kernels for numbers of type T.
+template <class T>
+class kernels {
+ public:
+  using function = void (*)(const call&);
+
+  /// The operators of the catalogue.
+  kernels();
+
+  /// Operators of the user's own, with what their functors' derivatives need.
+  template <class... Op>
+  void add() {
+    (add_one<Op>(std::make_index_sequence<static_cast<std::size_t>(bare_rule<Op>.operands.size())>{}), ...);
+  }
+  void add(const own_kernel& k) {
+    table_[k.op] = std::is_same_v<T, double> ? k.in_float64 : std::is_same_v<T, float> ? k.in_float32 : k.in_bfloat16;
+  }
+
+  /// Throws std::invalid_argument with the operator's name if there is no kernel for it.
+  function find(const op_info& op) const {
+    switch (op.body) {
+      case op_body::product: return &run_product<T>;
+      case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };  // taken from products: never wide
+      case op_body::stack: return [](const call& c) { run_unstack<T>(c, true); };
+      case op_body::update: return &run_adamw<T>;
+      case op_body::accumulate: return &run_accumulate<T>;
+      case op_body::map:
+      case op_body::routine: break;
+    }
+    const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
+    if (at == table_.end())
+      throw std::invalid_argument("operator '" + std::string(op.label) +
+                                  "' is not in the catalogue: give the session .kernels = cfp::kernels_of<" +
+                                  std::string(op.label) + "_t>()");
+    return at->second;
+  }
+
+ private:
+  template <class... Op>
+  void add_all(op_list<Op...>) {
+    add<Op...>();
+  }
+  template <class Op, std::size_t... I>
+  void add_one(std::index_sequence<I...>) {
+    if constexpr (Op::body == op_body::map) {
+      table_[&info<Op>] = &run_map<Op, T>;
+      if constexpr (has_slopes<Op>) (add_slope<Op, static_cast<int>(I)>(), ...);
+    }
+  }
+  template <class Op, int I>
+  void add_slope() {
+    if constexpr (I != Op::index_operand) table_[&info<slope<Op, I>>] = &run_map<slope<Op, I>, T>;
+  }
+
+  std::unordered_map<const op_info*, function> table_;
+};
+
+// Not inline: a program of many files may compile the catalogue once (see below).
+template <class T>
+kernels<T>::kernels() {
+  add_all(catalogue{});
+  table_[&info<queue_places_t>] = &run_queue_places<T>;
+  table_[&info<dropout_t>] = table_[&info<cfp::detail::dropout_input_t>] =
+      &run_dropout<T>;  // the same elements fall out
+}
+
+// With CFP_KERNELS_ELSEWHERE defined, one file without it must hold
+// `template class cfp::host::kernels<float>;`, and the same for double and bfloat16 if they are used.
+#if defined(CFP_KERNELS_ELSEWHERE) || defined(CFP_COMPILED)
+extern template class kernels<float>;
+extern template class kernels<double>;
+extern template class kernels<bf16>;
+#endif
+
+}  // namespace cfp::host

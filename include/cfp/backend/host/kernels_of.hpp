@@ -1,0 +1,37 @@
+// Kernels of a user's own operators, by their types: each functor and what its derivatives need.
+#pragma once
+
+#include <cfp/backend/host/map_kernel.hpp>
+#include <cfp/backend/own_kernels.hpp>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+template <class Op>
+own_kernel own_kernel_of() {
+  return {&info<Op>, &host::run_map<Op, double>, &host::run_map<Op, float>, &host::run_map<Op, bf16>};
+}
+template <class Op, std::size_t... I>
+void add_own(own_kernels& out, std::index_sequence<I...>) {
+  out.push_back(own_kernel_of<Op>());
+  if constexpr (has_slopes<Op>) {
+    const auto slope_of = [&]<std::size_t Operand>() {
+      if constexpr (static_cast<int>(Operand) != Op::index_operand)
+        out.push_back(own_kernel_of<slope<Op, static_cast<int>(Operand)>>());
+    };
+    (slope_of.template operator()<I>(), ...);
+  }
+}
+
+}  // namespace detail
+
+/// `kernels_of<swiglu_t, my_norm_t>()`. Contractions need none.
+template <class... Op>
+own_kernels kernels_of() {
+  own_kernels out;
+  (detail::add_own<Op>(out, std::make_index_sequence<static_cast<std::size_t>(bare_rule<Op>.operands.size())>{}), ...);
+  return out;
+}
+
+}  // namespace cfp

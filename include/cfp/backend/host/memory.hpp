@@ -1,0 +1,50 @@
+// Memory of this process, for the programs of one rank.
+#pragma once
+
+#include <cfp/backend/memory_use.hpp>
+#include <cfp/program/memory.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include <sys/mman.h>
+
+namespace cfp::inline v0_1::host {
+
+namespace detail {
+inline void free_aligned(std::byte* p) { ::operator delete(p, std::align_val_t(memory_alignment)); }
+}  // namespace detail
+
+/// What an engine asks of memory: blocks, and to fill and read them from the host.
+struct memory {
+  using block = std::unique_ptr<std::byte, counted_free<&detail::free_aligned>>;
+
+  memory_use* use = nullptr;
+
+  // Large blocks ask for large pages: a program that is run a few times only would spend much of its time on small
+  // ones.
+  block allocate(long bytes) const {
+    const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+    block out(static_cast<std::byte*>(::operator new(size, std::align_val_t(memory_alignment))), {use, bytes});
+    if (use != nullptr) use->take(bytes);
+#ifdef MADV_HUGEPAGE
+    constexpr std::size_t page = 2 << 20;
+    void* first = out.get();
+    std::size_t space = size;
+    if (size >= 2 * page && std::align(page, page, first, space)) madvise(first, space / page * page, MADV_HUGEPAGE);
+#endif
+    return out;
+  }
+  /// fill(data) writes all of the bytes; use(data) reads them.
+  template <class Fill>
+  void write(void* at, long, const Fill& fill) const {
+    fill(at);
+  }
+  template <class Use>
+  void read(const void* at, long, const Use& use_them) const {
+    use_them(at);
+  }
+};
+
+}  // namespace cfp::host

@@ -1,0 +1,122 @@
+// The memory of a program on one rank: the planned arena and what persists, filled; pieces of whole tensors in and out.
+#pragma once
+
+#include <cfp/backend/fill.hpp>
+#include <cfp/backend/numbers.hpp>
+#include <cfp/model/graph.hpp>
+#include <cfp/program/memory.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// `T` is what numbers are stored as; wide ones as float at least. `Memory` is where: of this process, of a GPU.
+template <class T, class Memory>
+class rank_memory {
+  using wide = wide_t<T>;
+
+ public:
+  /// `p` must have its memory planned and outlive this, as must `g`.
+  rank_memory(const program& p, const graph& g, int rank, std::uint64_t seed, Memory where)
+      : program_(p), graph_(g), rank_(rank), where_(std::move(where)), arena_(where_.allocate(p.arena_bytes)) {
+    at_.resize(p.buffers.size(), nullptr);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+      const buffer& x = p.buffers[b];
+      if (x.root != static_cast<int>(b)) continue;
+      if (!x.persistent) {
+        at_[b] = x.offset < 0 ? nullptr : arena_.get() + x.offset;
+        continue;
+      }
+      persistent_.push_back(where_.allocate(x.bytes));
+      at_[b] = persistent_.back().get();
+      where_.write(at_[b], x.bytes, [&](void* data) { fill(x, data, seed); });
+    }
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) at_[b] = at_[static_cast<std::size_t>(p.buffers[b].root)];
+  }
+
+  /// Where the buffers are.
+  const std::vector<void*>& places() const { return at_; }
+  /// Where a buffer is.
+  void* operator[](int b) const { return at_[static_cast<std::size_t>(b)]; }
+
+  /// Fills this rank's piece of a persistent tensor from the whole one (global order).
+  template <class U>
+  void place(int value, std::span<const U> whole) {
+    each_buffer_of(value, [&](const buffer& x, void* at) {
+      where_.write(at, x.bytes, [&](void* data) {
+        const auto each = [&](const auto& set) {
+          each_element(graph_[value].shape, x.held, program_.mesh, rank_,
+                       [&](long i, long global) { set(i, whole[static_cast<std::size_t>(global)]); });
+        };
+        if (x.type == element::index) {
+          auto* const out = static_cast<std::int32_t*>(data);
+          each([out](long i, U n) { out[i] = static_cast<std::int32_t>(n); });
+        } else {
+          const numbers<T> out = view(x, data);
+          each([out](long i, U n) { out.set(i, static_cast<wide>(n)); });
+        }
+      });
+      return true;
+    });
+  }
+
+  /// Writes this rank's piece of a persistent tensor into `whole` (global order). Only one of the ranks that hold the
+  /// same piece writes.
+  template <class U>
+  void collect(int value, U* whole) const {
+    each_buffer_of(value, [&](const buffer& x, void* at) {
+      for (int a = 0; a < program_.mesh.rank(); ++a)
+        if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_, a) != 0) return false;
+      where_.read(at, x.bytes, [&](const void* data) {
+        const numbers<T> in = view(x, const_cast<void*>(data));
+        each_element(graph_[value].shape, x.held, program_.mesh, rank_,
+                     [&](long i, long global) { whole[global] = static_cast<U>(in[i]); });
+      });
+      return false;
+    });
+  }
+
+  /// The number in a buffer that holds one: the complete loss that the program left.
+  double loss(int buffer) const {
+    wide out{};
+    where_.read((*this)[buffer], sizeof out, [&](const void* data) { out = *static_cast<const wide*>(data); });
+    return static_cast<double>(out);
+  }
+
+ private:
+  // f(buffer, where it is) on the persistent buffers of a value, while it returns true.
+  template <class F>
+  void each_buffer_of(int value, const F& f) const {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const buffer& x = program_.buffers[b];
+      if (x.value == value && x.persistent && !f(x, at_[b])) return;
+    }
+  }
+
+  static numbers<T> view(const buffer& x, void* at) {
+    call_tensor t;
+    t.data = at;
+    t.wide = x.type == element::wide;
+    return numbers<T>(t);
+  }
+
+  void fill(const buffer& x, void* at, std::uint64_t seed) const {
+    const value& v = graph_[x.value];
+    if (x.type == element::index) fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_, seed);
+    else if (x.type == element::wide) fill_numbers(static_cast<wide*>(at), v, x.held, program_.mesh, rank_, seed);
+    else fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_, seed);
+  }
+
+  const program& program_;
+  const graph& graph_;
+  int rank_;
+  Memory where_;
+  typename Memory::block arena_;
+  std::vector<typename Memory::block> persistent_;
+  std::vector<void*> at_;
+};
+
+}  // namespace cfp

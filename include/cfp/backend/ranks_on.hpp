@@ -1,0 +1,125 @@
+// A backend of one kind of device: each rank has one, made by the rank itself and kept from job to job.
+#pragma once
+
+#include <cfp/backend/engine.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+template <class Device>
+struct held_device {
+  std::shared_ptr<Device> held;
+};
+
+// A program keeps the device it was loaded on, whatever becomes of the rank.
+template <device Device>
+class held_program final : held_device<Device>, public engine<Device> {
+ public:
+  held_program(const program& p, const graph& g, const std::shared_ptr<Device>& on, std::uint64_t seed)
+      : held_device<Device>{on}, engine<Device>(p, g, *on, seed) {}
+};
+
+}  // namespace detail
+
+/// A Device here also has
+///   parts                      type: what all ranks share (kernels, what they compute together), made once
+///   Device(parts, context)     context of a rank: of a thread, of a process
+///   context()                  the same again
+///   counted(axis), reset_counted()
+///   use()                      see memory_use
+template <device Device, class Context>
+class rank_on final : public rank {
+ public:
+  rank_on(const typename Device::parts& shared, Context& context)
+      : context_(context), device_(std::make_shared<Device>(shared, context)) {}
+
+  int number() const override { return context_.rank; }
+  bool leads() const override { return context_.leads(); }
+  std::unique_ptr<loaded_program> load(const program& p, const graph& g, std::uint64_t seed) override {
+    return std::make_unique<detail::held_program<Device>>(p, g, device_, seed);
+  }
+  void barrier() override { context_.world.barrier(); }
+  void combine(std::span<double> x, reduction by) override { context_.world.all_reduce(x.data(), x.size(), by); }
+  void agree(std::span<std::byte> x) override { context_.world.broadcast(x.data(), x.size(), 0); }
+  void complete(const collected_tensor& whole) override {
+    std::visit([&](const auto& x) { context_.complete(x.data(), x.size()); }, whole);
+  }
+  std::vector<traffic> counted() const override {
+    std::vector<traffic> out;
+    for (std::size_t a = 0; a < context_.axes.size(); ++a) out.push_back(device_->counted(static_cast<int>(a)));
+    return out;
+  }
+  void reset_counted() override { device_->reset_counted(); }
+  long bytes() const override { return device_->use().now; }
+  long peak_bytes() const override { return device_->use().peak; }
+
+ private:
+  Context& context_;
+  const std::shared_ptr<Device> device_;
+};
+
+inline std::vector<int> sizes(const mesh_shape& mesh) {
+  std::vector<int> out;
+  for (const mesh_axis& a : mesh.axes) out.push_back(a.size);
+  return out;
+}
+
+/// `Pool` runs a function on every rank: `rank_pool`, `process_pool`. `Context` is what it gives them.
+template <class Device, class Pool, class Context>
+class ranks_on final : public backend {
+ public:
+  /// Throws std::invalid_argument for a mesh that the pool cannot have.
+  ranks_on(const mesh_shape& mesh, number type, typename Device::parts shared, std::string description)
+      : mesh_(mesh), type_(type), shared_(std::move(shared)), target_(shared_.lowered_for()),
+        description_(std::move(description)), pool_(sizes(mesh)), ranks_(static_cast<std::size_t>(pool_.size())) {}
+  ranks_on(const ranks_on&) = delete;
+  ~ranks_on() override { leave(); }
+
+  void run(const std::function<void(rank&)>& job) override {
+    try {
+      pool_.run([&](Context& context) {
+        auto& mine = ranks_[static_cast<std::size_t>(context.rank)];
+        if (!mine) mine = std::make_unique<rank_on<Device, Context>>(shared_, context);
+        job(*mine);
+      });
+    } catch (const rank_failure&) {  // what a device was doing is not known
+      leave();
+      throw;
+    }
+  }
+
+  const mesh_shape& mesh() const override { return mesh_; }
+  number type() const override { return type_; }
+  const target& lowered_for() const override { return target_; }
+  int on_this_machine() const override { return pool_.on_this_machine(); }
+  bool is_first() const override { return pool_.is_first(); }
+  std::string description() const override { return description_; }
+
+  Pool& pool() { return pool_; }
+
+ private:
+  // Devices end where they were made, all ranks together.
+  void leave() noexcept {
+    try {
+      pool_.run([&](Context& context) { ranks_[static_cast<std::size_t>(context.rank)].reset(); });
+    } catch (const std::exception&) {  // a pool that has failed for good
+      for (auto& r : ranks_) r.reset();
+    }
+  }
+
+  const mesh_shape mesh_;
+  const number type_;
+  const typename Device::parts shared_;
+  const target target_;
+  const std::string description_;
+  Pool pool_;
+  std::vector<std::unique_ptr<rank_on<Device, Context>>> ranks_;  // those of this process
+};
+
+}  // namespace cfp

@@ -1,0 +1,152 @@
+// The state of a training in one file of the safetensors format: weights and optimizer state by name, whole tensors in
+// the row-major order of checkpoints, whatever the mesh. Every rank writes and reads its own pieces in place.
+#pragma once
+
+#include <cfp/model/graph.hpp>
+
+#include <boost/interprocess/file_mapping.hpp>
+#include <boost/interprocess/mapped_region.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+/// A state that cannot be read or written: one sentence that names the file and what is wrong with it.
+struct bad_state : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <class T>
+class state_file {
+ public:
+  /// A new file for the state of a training graph after `step` steps; nothing is at `path` before `commit`.
+  static state_file create(const std::string& path, const graph& g, long step) {
+    nlohmann::ordered_json header;
+    header["__metadata__"] = {{"format", "pt"}, {"step", std::to_string(step)}};
+    std::uint64_t at = 0;
+    for (int v = 0; v < g.value_count(); ++v) {
+      if (!is_state(g[v])) continue;
+      const std::uint64_t bytes = static_cast<std::uint64_t>(elements(g[v].shape)) * sizeof(T);
+      header[std::string(g[v].label.view())] = {
+          {"dtype", dtype}, {"shape", written_shape(g[v])}, {"data_offsets", {at, at + bytes}}};
+      at += bytes;
+    }
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors stand at multiples of 8
+    state_file out;
+    out.path_ = path;
+    out.written_ = path + ".new";
+    {
+      std::ofstream file(out.written_, std::ios::binary);
+      const std::uint64_t size = text.size();
+      for (int b = 0; b < 8; ++b) file.put(static_cast<char>(size >> (8 * b) & 0xff));
+      file << text;
+      if (!file.flush()) throw bad_state(path + ": cannot be written");
+    }
+    std::error_code failed;
+    std::filesystem::resize_file(out.written_, 8 + text.size() + at, failed);
+    if (failed)
+      throw bad_state(path + ": cannot be made " + std::to_string(8 + text.size() + at) +
+                      " bytes long: " + failed.message());
+    out.read(out.written_, g, boost::interprocess::read_write);
+    return out;
+  }
+
+  /// An existing file, which must hold every weight and optimizer state of the graph in its shape.
+  static state_file open(const std::string& path, const graph& g) {
+    state_file out;
+    out.path_ = path;
+    out.read(path, g, boost::interprocess::read_only);
+    return out;
+  }
+
+  /// What such a file holds.
+  static bool is_state(const value& v) {
+    return v.producer < 0 && (v.role == value_role::weight || v.role == value_role::state);
+  }
+
+  /// Steps that were trained.
+  long step() const { return step_; }
+  /// A whole tensor.
+  T* data(int value) const { return data_.at(value); }
+  const std::map<int, T*>& tensors() const { return data_; }
+
+  /// Moves a new file to its place, over what was there.
+  void commit() {
+    if (!region_.flush(0, 0, false)) throw bad_state(path_ + ": cannot be written");
+    std::error_code failed;
+    std::filesystem::rename(written_, path_, failed);
+    if (failed) throw bad_state(path_ + ": " + failed.message());
+  }
+
+ private:
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  static constexpr const char* dtype = sizeof(T) == 4 ? "F32" : "F64";
+
+  static std::vector<long> written_shape(const value& v) {
+    std::vector<long> out;
+    for (int d = 0; d < v.rank(); ++d)
+      if (d > 0 && v.group[d] == v.group[d - 1]) out.back() *= v.shape[d];
+      else out.push_back(v.shape[d]);
+    return out;
+  }
+
+  void read(const std::string& file, const graph& g, boost::interprocess::mode_t mode) {
+    try {
+      const boost::interprocess::file_mapping mapping(file.c_str(), mode);
+      region_ = boost::interprocess::mapped_region(mapping, mode);
+    } catch (const boost::interprocess::interprocess_exception& e) {
+      throw bad_state(path_ + ": cannot be read: " + e.what());
+    }
+    const auto* const bytes = static_cast<const unsigned char*>(region_.get_address());
+    const std::uint64_t all = region_.get_size();
+    std::uint64_t size = 0;
+    for (std::uint64_t b = 0; b < 8 && all >= 8; ++b) size |= std::uint64_t{bytes[b]} << (8 * b);
+    if (all < 8 || size > all - 8) throw bad_state(path_ + ": is no safetensors file: its header does not fit");
+    nlohmann::json header;
+    try {
+      header = nlohmann::json::parse(bytes + 8, bytes + 8 + size);
+      step_ = std::stol(header.at("__metadata__").at("step").get<std::string>());
+    } catch (const std::exception& e) {
+      throw bad_state(path_ + ": its header cannot be read, or says no step: " + e.what());
+    }
+    for (int v = 0; v < g.value_count(); ++v) {
+      if (!is_state(g[v])) continue;
+      const std::string label(g[v].label.view());
+      const auto fail = [&](const std::string& why) { return bad_state(path_ + ": tensor '" + label + "' " + why); };
+      if (!header.contains(label)) throw fail("is missing; the state is of another model");
+      std::uint64_t from = 0, to = 0;
+      nlohmann::json shape, type;
+      try {
+        const nlohmann::json& t = header.at(label);
+        shape = t.at("shape");
+        type = t.at("dtype");
+        from = t.at("data_offsets").at(0);
+        to = t.at("data_offsets").at(1);
+      } catch (const nlohmann::json::exception& e) {
+        throw fail(std::string("is not described as safetensors does: ") + e.what());
+      }
+      if (type != dtype) throw fail("holds " + type.dump() + ", wanted are \"" + dtype + "\"");
+      if (shape != written_shape(g[v]))
+        throw fail("has shape " + shape.dump() + ", the model's is " + nlohmann::json(written_shape(g[v])).dump());
+      if (to < from || to - from != static_cast<std::uint64_t>(elements(g[v].shape)) * sizeof(T) ||
+          to > all - 8 - size || (8 + size + from) % sizeof(T) != 0)
+        throw fail("lies at bytes " + std::to_string(from) + " to " + std::to_string(to) +
+                   ", which is not its size or not in the file; is it cut short?");
+      data_[v] = reinterpret_cast<T*>(static_cast<unsigned char*>(region_.get_address()) + 8 + size + from);
+    }
+  }
+
+  std::string path_, written_;
+  boost::interprocess::mapped_region region_;
+  std::map<int, T*> data_;
+  long step_ = 0;
+};
+
+}  // namespace cfp

@@ -1,0 +1,85 @@
+// One decision of a plan and its choices: how it leaves each tensor, and how it needs it.
+#pragma once
+
+#include <cfp/block/strategy.hpp>
+#include <cfp/core/explain.hpp>
+#include <cfp/model/sharding.hpp>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// One decision and its choices.
+struct decision {
+  enum kind_t : std::uint8_t {
+    strategy_of_part,
+    rest_of_weight,      ///< a weight several parts use: the partition it rests in (and is updated in)
+    forms_of_tensor,     ///< the partitions a tensor with several readers is materialised in
+    gradient_placement,  ///< the partition in which the gradient of a shared tensor is added up
+    of_all_weights,      ///< what concerns all weights at once, the norm of all gradients: parts of its sum as long as
+                         ///< possible
+  } kind = strategy_of_part;
+  std::string label;
+  int index = 0;                                  ///< of the part, or the value
+  std::vector<int> operations;                    ///< that it assigns
+  std::vector<std::vector<assignment>> assigned;  ///< [choice][operation]
+  std::vector<strategy> strategies;               ///< [choice], of strategy_of_part
+  std::vector<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor
+  std::vector<std::string> names;                 ///< [choice], for people
+
+  std::size_t choices() const { return names.size(); }
+};
+
+/// A tensor that goes from one decision to another.
+struct decision_edge {
+  int from = 0, to = 0, value = 0;
+};
+
+struct decision_graph {
+  std::vector<decision> nodes;
+  std::vector<decision_edge> edges;
+  std::vector<std::string> dropped;  ///< strategies left out before measurement, and why
+  std::set<std::string> uneven;      ///< of those the splits that do not divide, a sentence each
+};
+
+/// "replicated", "batch:data embedding:model", "partial:data"
+inline std::string describe(const partition& p, const value& v, const mesh_shape& mesh) {
+  return std::string(describe(p, v.dims, mesh).view());
+}
+
+/// The partition a decision leaves a tensor in.
+inline partition held_after(const graph& g, const decision& d, std::size_t choice, int v) {
+  for (std::size_t i = 0; i < d.operations.size(); ++i) {
+    const operation& o = g.at(d.operations[i]);
+    if (const int k = o.results.find(v); k >= 0) return result_partition(o.r, k, d.assigned[choice][i]);
+    if (d.kind == decision::rest_of_weight) return operand_partition(o.r, 0, d.assigned[choice][i]);
+  }
+  return partition::replicated(g[v].rank());
+}
+
+/// The partition in which a decision first needs a tensor.
+inline partition needed_by(const graph& g, const decision& d, std::size_t choice, int v) {
+  for (std::size_t i = 0; i < d.operations.size(); ++i) {
+    const operation& o = g.at(d.operations[i]);
+    if (const int k = o.operands.find(v); k >= 0) return operand_partition(o.r, k, d.assigned[choice][i]);
+  }
+  return partition::replicated(g[v].rank());
+}
+
+/// Writes choices into a sharding.
+inline sharding shard(const graph& g, const decision_graph& d, const std::vector<int>& choices) {
+  sharding out = sharding::replicated(g);
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const decision& node = d.nodes[n];
+    const auto c = static_cast<std::size_t>(choices[n]);
+    for (std::size_t i = 0; i < node.operations.size(); ++i)
+      out.assigned[static_cast<std::size_t>(node.operations[i])] = node.assigned[c][i];
+    if (node.kind == decision::forms_of_tensor) out.materialised[static_cast<std::size_t>(node.index)] = node.forms[c];
+  }
+  return out;
+}
+
+}  // namespace cfp

@@ -1,0 +1,54 @@
+// One rank as the function that runs on it sees it.
+#pragma once
+
+#include <cfp/core/placement.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// What the function of a rank is given.
+template <class World, class Communicator>
+struct rank_context_of {
+  int rank = 0;                    ///< in the world
+  int size = 1;                    ///< of the world
+  std::vector<int> coordinates;    ///< in the mesh, one per axis
+  Communicator world;              ///< all ranks
+  std::vector<Communicator> axes;  ///< per mesh axis, the ranks that differ only on it
+
+  rank_context_of(World& shared, int this_rank)
+      : rank(this_rank), size(shared.size()), world(shared, this_rank), shared_(&shared) {
+    for (int axis = 0; axis < static_cast<int>(shared.mesh().size()); ++axis) {
+      coordinates.push_back(shared.coordinate(rank, axis));
+      axes.emplace_back(shared, rank, axis);
+    }
+  }
+
+  /// Whether ranks share the memory of one process.
+  static constexpr bool one_process = World::one_process;
+  /// Whether this rank is the one that writes what its process keeps of a job: one in each process.
+  bool leads() const { return !one_process || rank == 0; }
+
+  /// Of a whole tensor that was zero every rank has written its pieces, no two the same one: makes it whole in every
+  /// process.
+  template <class T>
+  void complete([[maybe_unused]] T* whole, [[maybe_unused]] std::size_t count) const {
+    if constexpr (!one_process) world.all_reduce(whole, count, reduction::sum);
+  }
+
+  /// This rank ends with an error: no rank waits for it in a collective any more, nor does a stream of its own wait for
+  /// others (between processes: as soon as these know of it). A `consequence` only says where the error of another rank
+  /// met this one: "stopped in ...".
+  void fail(const std::string& what, bool consequence = false) const { shared_->fail(rank, what, consequence); }
+
+  /// Whether some rank is known to have failed. Waits for nothing; to be asked by whoever waits for something else than
+  /// a collective.
+  bool stopped() const { return shared_->stopped(); }
+
+ private:
+  World* shared_;
+};
+
+}  // namespace cfp

@@ -1,0 +1,104 @@
+// A step of a plan from one partition of a tensor to another, and what all such steps send.
+#pragma once
+
+#include <cfp/core/check.hpp>
+#include <cfp/core/convert.hpp>
+#include <cfp/core/planned_view.hpp>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+struct step_answer {
+  bool found = false;
+  collective_count sent;
+  sentence why;
+};
+
+// The step of this name along this axis that leads from one partition to the other.
+constexpr step_answer find_step(const planned_view& from, const planned_view& to, std::string_view step,
+                                std::string_view axis, const mesh_shape& mesh, long element_bytes) {
+  step_answer out;
+  if (from.name == to.name && *from.shape == *to.shape && *from.mesh == *to.mesh)
+    each_step(*from.held, mesh, [&](const conversion_step& s) {
+      if (out.found || step_names[s.kind] != step || mesh.axes[s.axis].label != axis ||
+          !(after(*from.held, s) == *to.held))
+        return;
+      out.found = true;
+      if (!s.communicates()) return;
+      const auto k = static_cast<std::size_t>(s.collective());
+      out.sent.calls[k] = 1;
+      out.sent.bytes[k] = bytes_sent(s, *from.held, elements(from.shape->sizes) * element_bytes, mesh);
+    });
+  if (!out.found)
+    say(out.why, step, " over '", axis, "': tensor ", from.name, " is planned as '",
+        describe(*from.held, from.shape->parts, mesh).view(), "' before and ", to.name == from.name ? "" : to.name,
+        to.name == from.name ? "" : " as ", "'", describe(*to.held, to.shape->parts, mesh).view(),
+        "' after, which it does not make");
+  return out;
+}
+
+template <class From, class To, lit Step, lit Axis>
+struct resharding {
+  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(),
+                                                  Axis.view(), From::type::mesh_type::shape, From::element_bytes);
+};
+
+template <class Question>
+consteval bool require_step() {
+  if constexpr (!Question::answer.found)
+    return planned_step_leads_from_one_partition_to_the_other<
+        said<shorten<Question::answer.why.count>(Question::answer.why)>>();
+  return true;
+}
+
+}  // namespace detail
+
+/// A tensor changes its partition by one step: a collective, or slice, mask, pad, which send nothing.
+template <class From, class To, lit Step, lit Axis>
+struct reshard {
+  using question = detail::resharding<From, To, Step, Axis>;
+  static_assert(detail::require_step<question>());
+  static constexpr collective_count sent = question::answer.sent;
+};
+
+/// A list of them, and all their collectives.
+template <class... Reshard>
+struct reshards {
+  static constexpr collective_count sent = [] {
+    collective_count n;
+    ((n += Reshard::sent), ...);
+    return n;
+  }();
+};
+
+namespace detail {
+
+template <class Reshards, collective_count Planned>
+struct sent_question {
+  static constexpr sentence why = [] {
+    sentence s;
+    for (std::size_t k = 0; k < collective_names.size(); ++k)
+      if (Reshards::sent.calls[k] != Planned.calls[k] || Reshards::sent.bytes[k] != Planned.bytes[k])
+        say(s, s.empty() ? "" : "; ", collective_names[k], ": planned ", Planned.calls[k], " of ", Planned.bytes[k],
+            " bytes, the partitions as written make ", Reshards::sent.calls[k], " of ", Reshards::sent.bytes[k]);
+    return s;
+  }();
+};
+
+template <class Reshards, collective_count Planned>
+consteval bool require_sent() {
+  if constexpr (!(Reshards::sent == Planned)) {
+    using question = sent_question<Reshards, Planned>;
+    return communication_is_as_planned<said<shorten<question::why.count>(question::why)>>();
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Whether these reshardings send what the plan says.
+template <class Reshards, collective_count Planned>
+inline constexpr bool sent_as_planned = detail::require_sent<Reshards, Planned>();
+
+}  // namespace cfp

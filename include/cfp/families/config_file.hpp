@@ -1,0 +1,87 @@
+// Reads the configuration files public models have.
+#pragma once
+
+#include <cfp/model/bad_input.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1::families {
+
+/// A configuration file. What is wrong with it is thrown as bad_input naming file, key and value.
+class config_file {
+ public:
+  std::string path;
+
+  /// A file, or a directory that holds a config.json.
+  explicit config_file(const std::string& from)
+      : path(std::filesystem::is_directory(from) ? from + "/config.json" : from) {
+    std::ifstream file(path);
+    if (!file) throw bad_input(path + ": cannot be read");
+    try {
+      json_ = nlohmann::json::parse(file);
+    } catch (const nlohmann::json::exception& e) {
+      throw bad_input(path + ": is no JSON: " + e.what());
+    }
+  }
+
+  bad_input fail(const std::string& key, const std::string& why) const {
+    return bad_input(path + ": key '" + key + "' " + why);
+  }
+  bool has(const char* key) const { return json_.is_object() && json_.contains(key) && !json_.at(key).is_null(); }
+
+  long integer(const char* key) const {
+    if (!has(key)) throw fail(key, "is missing");
+    if (!json_.at(key).is_number_integer()) throw fail(key, "must be a whole number, is " + json_.at(key).dump());
+    const long n = json_.at(key);
+    if (n < 1 || n > 1'000'000'000) throw fail(key, "must be at least 1 and below 1e9, is " + std::to_string(n));
+    return n;
+  }
+  double number(const char* key) const {
+    if (!has(key)) throw fail(key, "is missing");
+    if (!json_.at(key).is_number()) throw fail(key, "must be a number, is " + json_.at(key).dump());
+    if (!(json_.at(key) > 0)) throw fail(key, "must be a positive number, is " + json_.at(key).dump());
+    return json_.at(key);
+  }
+  double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
+  /// A share from 0 up to but not including 1; 0 where it does not stand.
+  double share(const char* key) const {
+    if (!has(key)) return 0;
+    const nlohmann::json& x = json_.at(key);
+    if (!x.is_number() || !(x >= 0 && x < 1))
+      throw fail(key, "must be a number from 0 up to but not including 1, is " + x.dump());
+    return x;
+  }
+  bool flag(const char* key, bool otherwise) const {
+    if (!has(key)) return otherwise;
+    if (!json_.at(key).is_boolean()) throw fail(key, "must be true or false, is " + json_.at(key).dump());
+    return json_.at(key);
+  }
+  /// Where the key stands, it must say this.
+  void only(const char* key, const nlohmann::json& value) const {
+    if (has(key) && json_.at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + json_.at(key).dump());
+  }
+  /// "gpt2", "llama", ...: one of those a program knows.
+  std::string type(const std::vector<std::string>& known) const {
+    if (!has("model_type")) throw fail("model_type", "is missing");
+    std::string list;
+    for (const std::string& k : known) {
+      if (json_.at("model_type") == k) return k;
+      list.append(list.empty() ? "\"" : " or \"").append(k).append("\"");
+    }
+    throw fail("model_type", "must be " + list + ", is " + json_.at("model_type").dump());
+  }
+  void divides(const char* key, long part, const char* of, long whole) const {
+    if (whole % part != 0)
+      throw fail(key, "must divide " + std::string(of) + " " + std::to_string(whole) + ", is " + std::to_string(part));
+  }
+
+ private:
+  nlohmann::json json_;
+};
+
+}  // namespace cfp::families

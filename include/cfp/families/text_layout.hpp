@@ -1,0 +1,23 @@
+// Which inputs of a model are cut from a text, and which are always the same.
+#pragma once
+
+#include <cfp/model/batch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace cfp::inline v0_1::families {
+
+struct text_layout {
+  std::map<std::string, long> reads{{"tokens", 0}, {"targets", 1}};  ///< this far behind the place of a row
+  batch fixed{};                                                     ///< the same in every pass
+
+  long reach() const {
+    long most = 0;
+    for (const auto& [label, shift] : reads) most = std::max(most, shift);
+    return most;
+  }
+};
+
+}  // namespace cfp::families

@@ -1,0 +1,44 @@
+// A mesh as people write it: "data=2,model=4".
+#pragma once
+
+#include <cfp/core/mesh.hpp>
+#include <cfp/model/bad_input.hpp>
+
+#include <limits>
+#include <sstream>
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+/// Throws bad_input for what is none, or has more devices than `most`.
+inline mesh_shape read_mesh(const std::string& text, int most = std::numeric_limits<int>::max()) {
+  const auto fail = [&](const std::string& why) { return bad_input("mesh " + text + ": " + why); };
+  mesh_shape mesh;
+  std::stringstream in(text);
+  for (std::string item; std::getline(in, item, ',');) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) throw fail("write axes as name=size, for example data=2,model=2");
+    const std::string label = item.substr(0, equals), size = item.substr(equals + 1);
+    if (label.size() > 23) throw fail("an axis name has at most 23 characters");
+    if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos || size.size() > 3 ||
+        std::stoi(size) < 1)
+      throw fail("the size of axis '" + label + "' must be a number from 1 to 999, is '" + size + "'");
+    if (mesh.find(label) >= 0) throw fail("axis '" + label + "' stands twice");
+    if (mesh.rank() == max_axes) throw fail("a mesh has at most 4 axes");
+    mesh.axes.push({name(label), std::stoi(size)});
+  }
+  if (mesh.rank() == 0) throw fail("no axis");
+  if (mesh.devices() > most)
+    throw fail(std::to_string(mesh.devices()) + " ranks, at most " + std::to_string(most) + " run as threads");
+  return mesh;
+}
+
+/// "data=2,model=4"
+inline std::string to_string(const mesh_shape& mesh) {
+  std::string out;
+  for (const mesh_axis& a : mesh.axes)
+    out.append(out.empty() ? "" : ",").append(a.label.view()).append(1, '=').append(std::to_string(a.size));
+  return out;
+}
+
+}  // namespace cfp

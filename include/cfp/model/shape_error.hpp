@@ -1,0 +1,26 @@
+// Shapes that do not fit the operator that is given them.
+#pragma once
+
+#include <cfp/model/graph.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Shapes that do not fit; `what` says which, numbers are in `left` and `right`.
+struct shape_error {
+  const char* what = nullptr;
+  long_name where;
+  name factor;
+  long left = 0, right = 0;
+};
+
+/// "h.0.attn.c_proj.linear: sizes of a factor differ ('in': 768 and 3072)".
+constexpr sentence words(const shape_error& e) {
+  sentence s;
+  if (e.what == nullptr) return s;
+  say(s, e.where.view(), ": ", e.what, " (");
+  if (!e.factor.empty()) say(s, "'", e.factor.view(), "': ");
+  say(s, e.left, " and ", e.right, ")");
+  return s;
+}
+
+}  // namespace cfp

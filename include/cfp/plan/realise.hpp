@@ -1,0 +1,67 @@
+// From choices to the program they become, and what each decision has sent for it.
+#pragma once
+
+#include <cfp/block/decisions.hpp>
+#include <cfp/plan/plan.hpp>
+#include <cfp/program/lower.hpp>
+#include <cfp/program/target.hpp>
+#include <cfp/solve/cost_graph.hpp>
+
+#include <cstdio>
+
+namespace cfp::inline v0_1 {
+
+/// Makes the program of a plan in the order of a schedule.
+inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, const decision_graph& d,
+                    std::vector<int> choices, const target& on = {}, const schedule& order = {}) {
+  plan out;
+  out.name = std::move(label);
+  out.choices = std::move(choices);
+  out.shards = shard(g, d, out.choices);
+  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes);
+  apply(order, out.code);
+  on.complete(out.code, g);
+  return out;
+}
+
+/// The label of a decision in files and messages: "strategy of h.0.attn.c_attn.linear".
+inline std::string decision_label(const decision& n) {
+  static constexpr const char* kinds[] = {"strategy of ", "rest of ", "forms of ", "placement of ", ""};
+  return kinds[n.kind] + n.label;
+}
+
+/// What each decision's operations have sent for them: a conversion belongs to the operation it is made for.
+inline std::vector<collective_count> sent_for(const plan& p, const graph& g, const decision_graph& d) {
+  std::vector<std::size_t> owner(g.operations.size());
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    for (int o : d.nodes[n].operations) owner[static_cast<std::size_t>(o)] = n;
+  std::vector<collective_count> out(d.nodes.size());
+  for (std::size_t i = 0; i < p.code.code.size(); ++i)
+    count_collective(p.code, g, i, out[owner[static_cast<std::size_t>(p.code.code[i].op)]]);
+  return out;
+}
+
+/// "all_reduce x2 1.50 MiB", or nothing.
+inline std::string describe(const collective_count& n) {
+  std::string out;
+  for (std::size_t k = 0; k < collective_names.size(); ++k)
+    if (n.calls[k] > 0)
+      out.append(out.empty() ? "" : ", ")
+          .append(collective_names[k])
+          .append(n.calls[k] > 1 ? " x" + std::to_string(n.calls[k]) : "");
+  if (out.empty()) return out;
+  char size[32];
+  std::snprintf(size, sizeof size, " %.2f MiB", static_cast<double>(n.total_bytes()) / 1048576);
+  return out + size;
+}
+
+/// The cost graph with some decisions fixed (choice >= 0).
+inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
+  for (std::size_t n = 0; n < choices.size(); ++n)
+    for (std::size_t c = 0; c < costs.nodes[n].time.size(); ++c)
+      if (choices[n] >= 0 && static_cast<int>(c) != choices[n])
+        costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  return costs;
+}
+
+}  // namespace cfp

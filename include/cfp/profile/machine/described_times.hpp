@@ -1,0 +1,63 @@
+// What every instruction takes on a described machine, as far as it was not measured on such a device.
+#pragma once
+
+#include <cfp/profile/known_instructions.hpp>
+#include <cfp/profile/machine/collective_time.hpp>
+#include <cfp/profile/machine/operator_time.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// What of a machine is priced: for finding out what a plan owes to which.
+struct priced_effects {
+  bool operators = true;       ///< or they take no time
+  bool latency = true;         ///< or collectives take no time but for their bytes
+  bool small_messages = true;  ///< or all sizes attain the bandwidth of a large message
+};
+
+class described_times {
+ public:
+  priced_effects effects;
+
+  /// `known`: instructions measured on devices of this type.
+  described_times(const machine& m, const mesh_shape& mesh, known_instructions* known = nullptr)
+      : machine_(m), known_(known) {
+    if (mesh.devices() > m.devices())
+      throw std::invalid_argument("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" +
+                                  m.name + "', which has " + std::to_string(m.devices()));
+    for (int a = 0; a < mesh.rank(); ++a) groups_.push_back(group_of(m, mesh, a));
+  }
+
+  int measured = 0, described = 0;  ///< instructions priced so far by either
+
+  /// Milliseconds.
+  double operator()(const instruction& i, const program& p, const graph& g) {
+    if (i.nothing) return 0;
+    if (known_ != nullptr)
+      if (const std::optional<double> ms = (*known_)(i, p, g)) return ++measured, *ms;
+    ++described;
+    if (i.kind != instruction::reshard || !i.step.communicates())
+      return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
+    const partition& held = p[i.in[0]].held;
+    double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over this axis
+    if (held.on(i.step.axis).kind == placement::split) whole *= p.mesh.size(i.step.axis);
+    const auto over = [&](double bytes) {
+      return collective_seconds(machine_, groups_[static_cast<std::size_t>(i.step.axis)], i.step.collective(), bytes);
+    };
+    double seconds = 0;
+    if (effects.latency && effects.small_messages) seconds = over(whole);
+    else seconds = (effects.latency ? over(1024) : 0) + whole * over(1 << 30) / (1 << 30);
+    if (!effects.operators) return 1000 * seconds;
+    for (int k = 1; k < i.out.size(); ++k)  // packing
+      seconds += machine_.device.launch + 2 * static_cast<double>(p[i.out[k]].bytes) / machine_.device.bandwidth;
+    return 1000 * seconds;
+  }
+
+  const machine& of() const { return machine_; }
+
+ private:
+  const machine machine_;
+  known_instructions* known_;
+  std::vector<device_group> groups_;
+};
+
+}  // namespace cfp

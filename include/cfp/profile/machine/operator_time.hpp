@@ -1,0 +1,60 @@
+// What an operator takes on a described device: a launch, and its arithmetic or its memory traffic, whichever takes
+// longer. Small products are slower than proportional: they do not fill the tiles of all processors.
+#pragma once
+
+#include <cfp/profile/machine/machine.hpp>
+#include <cfp/profile/work.hpp>
+#include <cfp/program/call.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// A matrix product: `batch` times [rows x inner] [inner x columns].
+struct product_shape {
+  double batch = 1, rows = 1, columns = 1, inner = 1;
+};
+
+/// Of an operator with two operands and one result on one device.
+inline product_shape shape_of(const call& c) {
+  product_shape out;
+  const rule& r = c.r();
+  for (int f = 0; f < c.factors; ++f) {
+    const auto size = static_cast<double>(c.size[f]);
+    const bool a = r.operands[0].dim_of(f) >= 0, b = r.operands.size() > 1 && r.operands[1].dim_of(f) >= 0,
+               y = r.results[0].dim_of(f) >= 0;
+    (!y ? out.inner : a && b ? out.batch : a ? out.rows : out.columns) *= size;
+  }
+  return out;
+}
+
+/// Operations per second of products of numbers of so many bytes.
+inline double product_rate(const device_type& d, long real_bytes) {
+  const char* const type = real_bytes == 2 ? "bfloat16" : real_bytes == 8 ? "float64" : "float32";
+  if (const auto at = d.product_rate.find(type); at != d.product_rate.end()) return at->second;
+  throw std::invalid_argument("the device '" + d.name + "' has no product_rate for " + type +
+                              "; add what it attains to its description");
+}
+
+/// Seconds of a product's arithmetic. Every processor works on one tile and one piece of the inner dimension at a time;
+/// the last round takes as long as a full one.
+inline double product_seconds(const device_type& d, long real_bytes, const product_shape& s) {
+  const double rate = product_rate(d, real_bytes);
+  if (d.processors == 1) return 2 * s.batch * s.rows * s.columns * s.inner / rate;
+  const double depth = std::min(d.tile_depth, s.inner);
+  const double pieces =
+      s.batch * std::ceil(s.rows / d.tile) * std::ceil(s.columns / d.tile) * std::ceil(s.inner / depth);
+  return std::ceil(pieces / d.processors) * 2 * d.tile * d.tile * depth * d.processors / rate;
+}
+
+/// Seconds of a local instruction: an operator, or the packing, slicing and rounding that conversions do.
+inline double operator_seconds(const device_type& d, const instruction& i, const program& p, const graph& g) {
+  if (i.nothing) return 0;
+  const work_done w = work_of(i, p, g);
+  double arithmetic = 0;
+  if (i.kind == instruction::compute)
+    for (const instruction& part : p.parts(i))
+      if (g.at(part.op).op->body == op_body::product)
+        arithmetic += product_seconds(d, p.real_bytes, shape_of(bind_call(p, g, part, 0)));
+  return d.launch + std::max(arithmetic, w.traffic / d.bandwidth);
+}
+
+}  // namespace cfp

@@ -1,0 +1,192 @@
+// The profiler: every choice and every conversion is run on all ranks and measured, once per thing that differs.
+#pragma once
+
+#include <cfp/model/name_hash.hpp>
+#include <cfp/profile/cost/bounds.hpp>
+#include <cfp/profile/cost/cost_builder.hpp>
+#include <cfp/profile/measure/measure.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Measures what decisions cost, remembering everything in a table.
+class profiler : public cost_builder {
+ public:
+  using progress = std::function<void(int done, int all, const std::string& what)>;
+
+  /// The backend, whose mesh is planned for, and the table must outlive this, as must the graph and its decisions.
+  profiler(const graph& g, const decision_graph& d, backend& on, profile_table& table)
+      : cost_builder(g, on.mesh(), d, on.lowered_for()), random_(with_random_inputs(g)), on_(on), table_(table),
+        bounds_(table), oversubscribed_(is_oversubscribed(on)) {}
+  profiler(const profiler&) = delete;
+
+  int measured = 0;                       ///< programs run, not found in the table
+  std::set<std::string> wanted;           ///< table entries there would be if all were measured
+  progress tell;                          ///< called before each program that is run
+  const profile_table* replay = nullptr;  ///< where measurements come from instead of being run: for tests
+
+  /// From here on only what is asked for is measured. What is not has a lower bound (`program_bounds`).
+  void be_lazy() { asking_ = false; }
+  /// How much of the table was needed.
+  struct knowledge {
+    int of = 0, measured = 0;
+    int below_bound = 0;  ///< figures that turned out less than their bound said: what the certificate does not cover
+    double by = 0;        ///< milliseconds, the most of any
+  };
+  knowledge known() const {
+    knowledge out = known_;
+    for (const std::string& k : wanted) out.measured += table_.entries.count(k) > 0;
+    out.of = static_cast<int>(wanted.size());
+    return out;
+  }
+
+  /// What the first rank says: of what a clock decides, that all processes do the same.
+  bool agreed(bool said) const {
+    on_.run([&](rank& r) {
+      bool mine = said;
+      r.agree(std::as_writable_bytes(std::span(&mine, 1)));
+      if (r.leads()) said = mine;
+    });
+    return said;
+  }
+
+  /// Seconds that measuring everything else would take, as far as what was measured tells.
+  double seconds_left() const {
+    const knowledge k = known();
+    return k.measured > 0 ? seconds_ / k.measured * (k.of - k.measured) : std::numeric_limits<double>::infinity();
+  }
+
+  /// The cost graph: milliseconds per step. What is not in the table is measured, and what takes longer than its
+  /// instructions did elsewhere once or twice more, so that a moment's disturbance is not the property of one choice.
+  cost_graph build() {
+    asking_ = true;
+    int all = 0, done = 0;
+    std::set<std::string> seen;
+    for (const decision& n : d_.nodes)
+      if (!n.operations.empty() && seen.insert(choices_of(n)).second) all += static_cast<int>(n.choices());
+    const auto first = [&](const std::string& what) {
+      if (tell) tell(done++, all, what);
+    };
+    unique_.clear();
+    collect(first);
+    while (measured_again()) {}
+    unique_.clear();
+    return collect({});
+  }
+  /// Time of operations run together under a sharding, tensors from outside given as needed.
+  /// Time known from earlier is taken, unless `again`: then it is measured once more, and the better figure kept.
+  measurement whole(const std::vector<int>& operations, const sharding& plan, const std::string& label,
+                    bool again = false) {
+    program p = lower(g_, mesh_, plan, operations, real_bytes_, true);
+    target_.complete(p, g_);
+    const std::string k = key("whole " + label, operations, plan, true);
+    const auto run = [&] { return run_program(p, {5, 15, 0.5, 0.01}); };
+    const auto [at, fresh] = table_.entries.try_emplace(k);
+    measured += fresh;
+    if (fresh) at->second = run();
+    else if (again) at->second = undisturbed(at->second, run());
+    return at->second;
+  }
+
+ private:
+  struct job {
+    std::string name;
+    program code;
+    measure_options options;
+    int left = 2;  ///< how often it may be measured again
+  };
+
+  measurement run_program(const program& p, measure_options options) {
+    if (oversubscribed_) options.least = options.most = 1;
+    std::vector<double> instructions;
+    const measurement m = measure(on_, p, random_, options, &instructions);
+    if (bounds_.learn(p, random_, instructions)) bounds_moved_ = true;
+    return m;
+  }
+
+  // Milliseconds, or a bound. `make` lowers the program.
+  template <class Make>
+  double look_up(const std::string& k, const measure_options& options, const Make& make) {
+    wanted.insert(k);
+    if (const auto at = table_.entries.find(k); at != table_.entries.end()) return at->second.median;
+    ++unknown_;
+    program p = make();
+    const double least = bounds_.of(p, random_);
+    if (!asking_) return least;
+    if (tell) tell(measured, 0, k);
+    ++measured;
+    const auto begin = std::chrono::steady_clock::now();
+    const measurement m = table_.entries[k] = replay ? recorded(k, p) : run_program(p, options);
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (m.median < least) {
+      ++known_.below_bound;
+      known_.by = std::max(known_.by, least - m.median);
+    }
+    measured_.push_back({k, std::move(p), options});
+    return m.median;
+  }
+
+  measurement recorded(const std::string& k, const program& p) {
+    std::vector<double> instructions;
+    for (const instruction& i : p.code)
+      instructions.push_back(i.nothing ? 0 : replay->instructions.at(kind_of(i, p, random_).label()).ms);
+    if (bounds_.learn(p, random_, instructions)) bounds_moved_ = true;
+    return replay->entries.at(k);
+  }
+
+  bool measured_again() override {
+    if (replay || oversubscribed_) return false;
+    std::vector<job*> again;
+    for (job& j : measured_)
+      if (j.left > 0 && bounds_.doubts(table_.entries[j.name].median, j.code, random_)) again.push_back(&j);
+    int done = 0;
+    for (job* j : again) {
+      if (tell) tell(done++, static_cast<int>(again.size()), j->name + " again");
+      --j->left;
+      measurement& m = table_.entries[j->name];
+      m = undisturbed(m, run_program(j->code, j->options));
+    }
+    return !again.empty();
+  }
+
+  // Of two measurements of one thing: what else runs on a machine only ever adds time.
+  static measurement undisturbed(const measurement& a, const measurement& b) { return a.median <= b.median ? a : b; }
+
+  // Operations by what they compute, and the factor every axis takes in each.
+  std::string key(const std::string& label, const std::vector<int>& operations, const sharding& plan,
+                  bool forms) const {
+    std::string choice = fingerprint(g_, operations);
+    for (int o : operations) put(choice, plan.assigned[static_cast<std::size_t>(o)]);
+    if (forms)
+      for (int o : operations)
+        for (int v : g_.at(o).results)
+          for (const partition& p : plan.materialised[static_cast<std::size_t>(v)]) choice += describe(p, g_[v], mesh_);
+    char hash[20];
+    std::snprintf(hash, sizeof hash, "#%016llx", static_cast<unsigned long long>(name_hash(choice)));
+    return label + " " + hash;
+  }
+
+  double program_time(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
+    const std::string k = key(n.label + " [" + n.names[c] + "]", n.operations, plan, false);
+    return look_up(k, {}, [&] { return p; });
+  }
+
+  double step_time(int v, const partition& from, const conversion_step& s) override {
+    const std::string k = kind_of(s, from, g_[v].shape, g_[v].width(real_bytes_), mesh_).label();
+    return look_up(k, {5, 30, 0.02, 0.05}, [&] {
+      program p = conversion_program(g_, mesh_, v, from, s, real_bytes_);
+      plan_memory(p);
+      return p;
+    });
+  }
+
+  const graph random_;
+  backend& on_;
+  profile_table& table_;
+  program_bounds bounds_;
+  std::vector<job> measured_;
+  knowledge known_;
+  double seconds_ = 0;         // measuring
+  const bool oversubscribed_;  // these times are no timings, once is enough
+};
+
+}  // namespace cfp

@@ -1,0 +1,64 @@
+// One operator on one rank: sizes, strides and pointers, all that a kernel needs to know.
+#pragma once
+
+#include <cfp/program/program.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// An operand or result: its memory, and how far a step along each factor moves in it (0 where it lacks the factor).
+struct call_tensor {
+  void* data = nullptr;
+  bool wide = false;  ///< numbers are of 32 bits at least
+  long stride[max_factors] = {};
+};
+
+struct call {
+  const operation* op = nullptr;
+  int factors = 0;
+  long size[max_factors] = {};   ///< of the local piece
+  long start[max_factors] = {};  ///< global index of its first element
+  call_tensor operand[max_operands], result[max_results];
+  long step = 0;             ///< optimizer step, from 1
+  int pass = 0, passes = 1;  ///< micro-batch of the step, from 0, and how many it has
+  std::uint64_t seed = 0;    ///< of the run
+  int forward = -1;          ///< number of the operation, or of the forward operation it is a gradient of
+
+  const rule& r() const { return op->r; }
+};
+
+/// Sizes and strides of a compute instruction on one device; data pointers are filled in by the executor.
+inline call bind_call(const program& p, const graph& g, const instruction& i, int device) {
+  call c;
+  c.op = &g.at(i.op);
+  c.forward = c.op->origin >= 0 ? c.op->origin : i.op;
+  const rule& r = c.op->r;
+  c.factors = r.factors.size();
+  for (int f = 0; f < c.factors; ++f) {
+    long pieces = 1, piece = 0;
+    for (int a = 0; a < p.mesh.rank(); ++a)
+      if (i.assigned.factor[a] == f) {
+        pieces *= p.mesh.size(a);
+        piece = piece * p.mesh.size(a) + p.mesh.coordinate(device, a);
+      }
+    c.size[f] = c.op->sizes[f] / pieces;
+    c.start[f] = piece * c.size[f];
+  }
+  const auto strides = [&](call_tensor& t, const pattern& pat) {
+    long step = 1;
+    for (int d = pat.factors.size() - 1; d >= 0; --d) {
+      t.stride[pat.factors[d]] = step;
+      step *= c.size[pat.factors[d]];
+    }
+  };
+  for (int k = 0; k < r.operands.size(); ++k) {
+    strides(c.operand[k], r.operands[k]);
+    c.operand[k].wide = p[i.in[k]].type == element::wide;
+  }
+  for (int k = 0; k < r.results.size(); ++k) {
+    strides(c.result[k], r.results[k]);
+    c.result[k].wide = p[i.out[k]].type == element::wide;
+  }
+  return c;
+}
+
+}  // namespace cfp

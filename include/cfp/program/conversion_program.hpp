@@ -1,0 +1,45 @@
+// One step of a conversion as a program of its own, to be measured or priced.
+#pragma once
+
+#include <cfp/program/around.hpp>
+#include <cfp/program/program.hpp>
+
+#include <algorithm>
+
+namespace cfp::inline v0_1 {
+
+/// Of value v, given in partition `from`; numbers take `real_bytes`. Its memory is not planned yet.
+inline program conversion_program(const graph& g, const mesh_shape& mesh, int v, const partition& from,
+                                  const conversion_step& s, long real_bytes) {
+  program p;
+  p.mesh = mesh;
+  p.real_bytes = real_bytes;
+  const auto allocate = [&](const partition& held, long bytes, bool persistent) {
+    buffer b;
+    b.value = v;
+    b.held = held;
+    b.type = stored(g[v].type, real_bytes);
+    b.local = local_shape(held, g[v].shape, mesh);
+    b.bytes = bytes > 0 ? bytes : elements(b.local) * g[v].width(real_bytes);
+    b.root = static_cast<int>(p.buffers.size());
+    b.persistent = persistent;
+    p.buffers.push_back(b);
+    return b.root;
+  };
+  instruction i;
+  i.kind = instruction::reshard;
+  i.step = s;
+  i.in.push(allocate(from, 0, true));
+  i.out.push(allocate(after(from, s), 0, false));
+  // Scratch exactly as lowering gives it.
+  const long larger = std::max(p[i.in[0]].bytes, p[i.out[0]].bytes);
+  using step = conversion_step;
+  if ((s.kind == step::all_gather || s.kind == step::reduce_scatter) && view_around(p[i.in[0]].local, s.dim).outer > 1)
+    i.out.push(allocate(from, larger, false));
+  if (s.kind == step::all_to_all)
+    for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));
+  p.code.push_back(i);
+  return p;
+}
+
+}  // namespace cfp

@@ -1,0 +1,26 @@
+// What a program communicates.
+#pragma once
+
+#include <cfp/program/program.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Adds the collective an instruction is to those of a step, as often as it runs.
+constexpr void count_collective(const program& p, const graph& g, std::size_t instruction_index, collective_count& n) {
+  const instruction& i = p.code[instruction_index];
+  if (i.kind != instruction::reshard || !i.step.communicates()) return;
+  const buffer& from = p[i.in[0]];
+  const long bytes = elements(g[from.value].shape) * g[from.value].width(p.real_bytes);
+  const std::size_t kind = static_cast<std::size_t>(i.step.collective());
+  n.calls[kind] += p.runs(instruction_index);
+  n.bytes[kind] += p.runs(instruction_index) * bytes_sent(i.step, from.held, bytes, p.mesh);
+}
+
+/// The collectives a step of a program will run, from its conversions.
+constexpr collective_count count_collectives(const program& p, const graph& g) {
+  collective_count n;
+  for (std::size_t i = 0; i < p.code.size(); ++i) count_collective(p, g, i, n);
+  return n;
+}
+
+}  // namespace cfp

@@ -1,0 +1,237 @@
+// Fusion: operators of a lowered program that one kernel computes together. What passes between them and is read by
+// nothing else gets no memory. Which operators, and how they hang together, is a pattern; the program stays the same
+// program.
+#pragma once
+
+#include <cfp/program/program.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// One operator of a pattern, and where its operands come from.
+struct fusion_part {
+  const op_info* op = nullptr;   ///< null: any product
+  list<int, max_operands> from;  ///< n: what comes from outside and is called n; ~k: the first result of part k
+};
+
+/// Operators in the order of the program. Parts from `second` on (0: none) are an instruction of their own, later: of
+/// what the first one computes it may read only what `needs` names, and computes the rest again.
+struct fusion_pattern {
+  std::string_view label;
+  std::vector<fusion_part> parts;
+  int second = 0;
+  std::vector<int>
+      needs{};  ///< numbers as in `from`; of a single instruction, results that are stored whether they are read or not
+  std::vector<int> stores{};  ///< parts whose results can be stored; none: all of the last instruction, and what is
+                              ///< needed of the first
+  std::function<bool(const program&, const graph&, const fusion&)>
+      fits{};  ///< whether there is a kernel for what was found; none: always
+};
+
+namespace detail {
+
+struct fuser {
+  program& p;
+  const graph& g;
+  const fusion_pattern& pattern;
+  int number = 0;                   // of the pattern
+  std::vector<bool>& gone;          // instructions that are part of others
+  const std::vector<bool>& leaves;  // values that are read by operations that the program does not have
+  std::vector<int> at{};            // per part: its instruction
+  std::vector<int> outside{};       // per number: the buffer, or -1
+
+  int parts() const { return static_cast<int>(pattern.parts.size()); }
+  instruction& code(int i) { return p.code[static_cast<std::size_t>(i)]; }
+  const instruction& of_part(int k) const { return p.code[static_cast<std::size_t>(at[static_cast<std::size_t>(k)])]; }
+  int range(int i) const { return i < p.begin ? 0 : i < p.end ? 1 : 2; }
+  int root(int b) const { return p[b].root; }
+
+  // Whether instruction i can be part k, and binds what it reads.
+  bool binds(int i, int k) {
+    const instruction& c = code(i);
+    const fusion_part& part = pattern.parts[static_cast<std::size_t>(k)];
+    if (gone[static_cast<std::size_t>(i)] || c.kind != instruction::compute || c.nothing || c.fusion >= 0 ||
+        c.in.size() != part.from.size())
+      return false;
+    const operation& o = g.at(c.op);
+    if (part.op == nullptr ? o.op->body != op_body::product : o.op != part.op) return false;
+    std::vector<int> now = outside;
+    for (int x = 0; x < c.in.size(); ++x) {
+      const int from = part.from[x];
+      if (from < 0) {
+        if (root(c.in[x]) != root(of_part(~from).out[0])) return false;
+        continue;
+      }
+      if (static_cast<std::size_t>(from) >= now.size()) now.resize(static_cast<std::size_t>(from) + 1, -1);
+      int& bound = now[static_cast<std::size_t>(from)];
+      if (bound >= 0 && root(bound) != root(c.in[x])) return false;
+      if (bound < 0) bound = c.in[x];
+    }
+    outside = now;
+    return true;
+  }
+
+  bool reads_result_of(const instruction& c, int part) const {
+    return std::any_of(c.in.begin(), c.in.end(), [&](int b) { return root(b) == root(of_part(part).out[0]); });
+  }
+
+  // The parts from instruction i on. A part with an operand from within is the next instruction that fits; other
+  // instructions may stand between.
+  bool find(int i) {
+    at.clear();
+    outside.clear();
+    for (int k = 0; k < parts(); ++k) {
+      int found = -1;
+      const bool anywhere = k == pattern.second && k > 0;
+      const int last = k == 0     ? i
+                       : anywhere ? static_cast<int>(p.code.size()) - 1
+                                  : std::min<int>(at.back() + 16, static_cast<int>(p.code.size()) - 1);
+      for (int j = k == 0 ? i : at.back() + 1; j <= last && found < 0; ++j)
+        if (binds(j, k)) found = j;
+      if (found < 0 || range(found) != range(i)) return false;
+      at.push_back(found);
+    }
+    const int groups = pattern.second > 0 ? 2 : 1;
+    for (int group = 0; group < groups; ++group)
+      if (!movable(group)) return false;
+    return true;
+  }
+
+  int first_of(int group) const { return group == 0 ? 0 : pattern.second; }
+  int end_of(int group) const { return group == 0 && pattern.second > 0 ? pattern.second : parts(); }
+
+  // Parts run where the last one stands: nothing before may read what they write, or write what they read or write.
+  bool movable(int group) const {
+    const int last = at[static_cast<std::size_t>(end_of(group) - 1)];
+    for (int k = first_of(group); k < end_of(group); ++k) {
+      const instruction& part = of_part(k);
+      for (int i = at[static_cast<std::size_t>(k)] + 1; i < last; ++i) {
+        if (std::find(at.begin(), at.end(), i) != at.end()) continue;
+        const instruction& between = p.code[static_cast<std::size_t>(i)];
+        for (const int b : between.out) {
+          for (const int x : part.in)
+            if (root(b) == root(x)) return false;
+          for (const int x : part.out)
+            if (root(b) == root(x)) return false;
+        }
+        for (const int b : between.in)
+          for (const int x : part.out)
+            if (root(b) == root(x)) return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether anything but the parts of the given groups reads a buffer.
+  bool is_read(int b, bool by_second) const {
+    if (p[b].persistent || leaves[static_cast<std::size_t>(p[b].value)] || (p.loss >= 0 && root(p.loss) == root(b)))
+      return true;
+    for (std::size_t i = 0; i < p.code.size(); ++i) {
+      const auto part = std::find(at.begin(), at.end(), static_cast<int>(i));
+      if (part != at.end() && (by_second || part - at.begin() < end_of(0))) continue;
+      for (const int x : p.code[i].in)
+        if (root(x) == root(b)) return true;
+    }
+    return false;
+  }
+
+  bool needed(int part) const {
+    return std::find(pattern.needs.begin(), pattern.needs.end(), ~part) != pattern.needs.end();
+  }
+
+  // The instruction that stands for a group.
+  bool make(int group, instruction& out) const {
+    const auto read = [&](int b) {
+      for (const int x : out.in)
+        if (root(x) == root(b)) return true;
+      if (out.in.size() == out.in.capacity) return false;
+      out.in.push(b);
+      return true;
+    };
+    out = {};
+    out.op = of_part(end_of(group) - 1).op;
+    for (int k = first_of(group); k < end_of(group); ++k) {
+      const fusion_part& part = pattern.parts[static_cast<std::size_t>(k)];
+      for (int x = 0; x < part.from.size(); ++x)
+        if (part.from[x] >= 0 && !read(of_part(k).in[x])) return false;
+      for (const int b : of_part(k).out) {
+        const bool wanted = is_read(b, true) || (group == 0 && needed(k));
+        if (wanted && out.out.size() == out.out.capacity) return false;
+        if (wanted) out.out.push(b);
+      }
+    }
+    if (group == 1)
+      for (const int n : pattern.needs)
+        if (!read(n >= 0 ? outside[static_cast<std::size_t>(n)] : of_part(~n).out[0])) return false;
+    return true;
+  }
+
+  bool can_store(int part) const {
+    if (!pattern.stores.empty())
+      return std::find(pattern.stores.begin(), pattern.stores.end(), part) != pattern.stores.end();
+    return part >= pattern.second || needed(part);
+  }
+  // What cannot be stored must not be read.
+  bool separable() const {
+    for (int k = 0; k < parts(); ++k)
+      for (const int b : of_part(k).out)
+        if (!can_store(k) && is_read(b, true)) return false;
+    return true;
+  }
+
+  void run() {
+    for (int i = 0; i < static_cast<int>(p.code.size()); ++i) {
+      if (gone[static_cast<std::size_t>(i)] || !find(i) || !separable()) continue;
+      fusion f;
+      f.label = pattern.label;
+      f.pattern = number;
+      f.outside = outside;
+      for (int k = 0; k < parts(); ++k) f.parts.push_back(of_part(k));
+      instruction made[2];
+      const int groups = pattern.second > 0 ? 2 : 1;
+      bool can = true;
+      for (int group = 0; group < groups && can; ++group) can = make(group, made[group]);
+      if (!can || (pattern.fits && !pattern.fits(p, g, f))) continue;
+      for (int group = 0; group < groups; ++group) {
+        made[group].fusion = static_cast<int>(p.fusions.size());
+        f.first = first_of(group);
+        f.end = end_of(group);
+        p.fusions.push_back(f);
+        for (int k = f.first; k + 1 < f.end; ++k)
+          gone[static_cast<std::size_t>(at[static_cast<std::size_t>(k)])] = true;
+        code(at[static_cast<std::size_t>(f.end - 1)]) = made[group];
+      }
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
+inline void fuse(program& p, const graph& g, const std::vector<fusion_pattern>& patterns) {
+  std::vector<bool> gone(p.code.size()), here(g.operations.size()), leaves(g.values.size());
+  for (const instruction& i : p.code)
+    if (i.kind == instruction::compute) here[static_cast<std::size_t>(i.op)] = true;
+  for (std::size_t o = 0; o < g.operations.size(); ++o)
+    for (const int v : g.operations[o].operands)
+      leaves[static_cast<std::size_t>(v)] = leaves[static_cast<std::size_t>(v)] || !here[o];
+  for (std::size_t n = 0; n < patterns.size(); ++n)
+    detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves}.run();
+  std::vector<instruction> code;
+  int begin = 0, end = 0;
+  for (std::size_t i = 0; i < p.code.size(); ++i) {
+    if (gone[i]) continue;
+    begin += static_cast<int>(i) < p.begin;
+    end += static_cast<int>(i) < p.end;
+    code.push_back(p.code[i]);
+  }
+  p.code = std::move(code);
+  p.begin = begin;
+  p.end = end;
+}
+
+}  // namespace cfp

@@ -1,0 +1,84 @@
+// The lowered program: what every rank runs, in order. The only thing that is priced, printed, simulated or run.
+#pragma once
+
+#include <cfp/core/convert.hpp>
+#include <cfp/model/graph.hpp>
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// A piece of memory holding one tensor in one partition.
+struct buffer {
+  int value = -1;
+  partition held;
+  extents local;                 ///< shape on one device
+  element type = element::real;  ///< wide only where that is more than a number takes
+  long bytes = 0;                ///< on one device
+  int root = -1;                 ///< buffer whose memory this one shares (itself, if none)
+  bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
+  long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
+};
+
+struct instruction {
+  enum kind_t : std::uint8_t {
+    compute,
+    reshard,
+    narrow,  ///< makes numbers that products read from the wide ones a weight rests in
+  } kind = compute;
+  int op = -1;                     ///< the operation of the graph; else the one that wants the result first
+  assignment assigned;             ///< compute: what it splits
+  conversion_step step;            ///< reshard
+  list<int, max_operands> in;      ///< buffers read
+  list<int, max_results + 2> out;  ///< buffers written; a conversion's scratch follows its result
+  bool nothing = false;            ///< the result is the operand's memory, as it is
+  bool beside = false;             ///< a collective that runs on a stream of its own (`schedule`)
+  int fusion = -1;  ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
+};
+
+/// Operators that one kernel computes together.
+struct fusion {
+  std::string_view label;          ///< of the pattern they follow
+  int pattern = -1;                ///< its number
+  std::vector<instruction> parts;  ///< as they were, of the whole pattern
+  int first = 0, end = 0;          ///< those of this instruction
+  std::vector<int> outside;        ///< buffers that come from outside, by the pattern's numbers
+};
+
+struct program {
+  mesh_shape mesh;
+  std::vector<buffer> buffers;
+  std::vector<instruction> code;
+  std::vector<fusion> fusions;
+  long real_bytes = 4;  ///< of a number that is not wide
+  int loss = -1;        ///< buffer of the loss, complete on every rank, or -1
+  long arena_bytes = 0;
+  int passes = 1;          ///< how often instructions [begin, end) run in a step, once per micro-batch
+  int begin = 0, end = 0;  ///< the others, before and after, run once
+
+  constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
+  constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
+
+  /// The operators of an instruction that computes: itself, or those fused in it.
+  constexpr std::span<const instruction> parts(const instruction& i) const {
+    if (i.fusion < 0) return {&i, 1};
+    const fusion& f = fusions[static_cast<std::size_t>(i.fusion)];
+    return std::span(f.parts).subspan(static_cast<std::size_t>(f.first), static_cast<std::size_t>(f.end - f.first));
+  }
+
+  /// How often an instruction runs in a step.
+  constexpr int runs(std::size_t instruction) const {
+    return static_cast<int>(instruction) >= begin && static_cast<int>(instruction) < end ? passes : 1;
+  }
+
+  constexpr long persistent_bytes() const {
+    long n = 0;
+    for (const buffer& b : buffers)
+      if (b.persistent && b.root == &b - buffers.data()) n += b.bytes;
+    return n;
+  }
+};
+
+}  // namespace cfp

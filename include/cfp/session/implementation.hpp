@@ -1,0 +1,215 @@
+// What a session does: everything below brought together.
+#pragma once
+
+#include <cfp/export/plan_file.hpp>
+#include <cfp/export/plan_header.hpp>
+#include <cfp/plan/reasons.hpp>
+#include <cfp/session/print.hpp>
+#include <cfp/session/race.hpp>
+#include <cfp/session/session_search.hpp>
+#include <cfp/session/verification.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+CFP_INLINE session::session(const graph& forward, session_options options)
+    : parts_(std::make_unique<parts>(forward, std::move(options))) {}
+CFP_INLINE session::session(const model& traced, session_options options)
+    : session(traced.recorded, std::move(options)) {}
+CFP_INLINE session::~session() = default;
+CFP_INLINE session::session(session&&) noexcept = default;
+CFP_INLINE session& session::operator=(session&&) noexcept = default;
+
+CFP_INLINE const structure& session::overview() const { return *parts_->known; }
+
+CFP_INLINE const structure& session::analyse() {
+  parts& s = *parts_;
+  if (!s.known->needs.empty()) return *s.known;
+  const decision_graph all = decisions(s.g, s.blocks, s.mesh, axis_choice::regathered);
+  const target stored = bytes_of(s.o.type);
+  for (const named_plan& n : compared_plans(s.mesh, has_experts(s.g), true)) {
+    std::vector<int> choices = follow(n, all, s.mesh);
+    for (int& c : choices) c = std::max(c, 0);
+    const program code = realise(n.name, s.g, s.mesh, all, choices, stored).code;
+    s.known->needs.push_back({n.name, detail::role_bytes(code, s.g, value_role::weight),
+                              detail::role_bytes(code, s.g, value_role::state), code.arena_bytes,
+                              count_collectives(code, s.g).total_bytes()});
+  }
+  return *s.known;
+}
+
+CFP_INLINE const found_plan& session::plan() { return parts_->search(); }
+
+CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
+  parts& s = *parts_;
+  double predicted = 0;
+  const std::vector<int> choices = s.saved_choices(path, &predicted);
+  found_plan out;
+  out.best = realise("found", s.g, s.mesh, s.decided, choices, s.ranks().lowered_for());
+  out.best.predicted_ms = predicted;
+  out.from_file = true;
+  s.training.reset();
+  s.take(std::move(out));
+  return *s.found;
+}
+
+CFP_INLINE void session::compare_with(const std::string& path) {
+  parts_->saved_choices(path);  // or it says why not
+  parts_->against = path;
+  parts_->found.reset();
+}
+
+CFP_INLINE std::string session::explain() {
+  parts& s = *parts_;
+  const found_plan& f = s.search();
+  if (s.costs.nodes.empty()) throw bad_input("a plan from a file has no measurements to explain it by");
+  std::vector<cfp::plan> all{f.best};
+  all.insert(all.end(), f.others.begin(), f.others.end());
+  solve_options brief;
+  brief.max_seconds = 10;
+  const std::optional<std::int64_t> memory = s.o.memory > 0 ? std::optional<std::int64_t>(s.o.memory) : std::nullopt;
+  return reasons(s.costs, s.corrected, s.decided, all, memory, brief);
+}
+
+CFP_INLINE verification session::verify(const batch_source& batches, long steps) {
+  parts& s = *parts_;
+  if (steps < 1) throw bad_input("a verification has at least 1 step, not " + std::to_string(steps));
+  const cfp::plan& found = s.search().best;
+  const state_file<float>* const from = s.state ? &*s.state : nullptr;
+  train_options remember;
+  remember.keep_changes = true;
+  mesh_shape one;
+  one.axes.push({"one", 1});
+  const auto alone_in = [&](number type) {
+    const std::unique_ptr<backend> single = threads(one, type, s.o.kernels);
+    program p = lower(s.g, one, sharding::replicated(s.g), all_operations(s.g), single->lowered_for().real_bytes);
+    single->lowered_for().complete(p, s.g);
+    return cfp::train(*single, p, s.g, batches, steps, s.o.seed, remember, from);
+  };
+  verification out;
+  out.steps = steps;
+  out.begun_after = from != nullptr ? from->step() : 0;
+  s.tell("training on one rank", 0);
+  const trained alone = alone_in(number::float32);
+  s.tell("training on one rank in float64", 0.3);
+  out.left_out = rounding_decides(alone, alone_in(number::float64), s.g);
+  s.tell("training under the plan", 0.7);
+  backend& full = s.ranks_in_full();
+  const cfp::plan in_full = realise("found", s.g, s.mesh, s.decided, found.choices, full.lowered_for());
+  const trained together = cfp::train(full, in_full.code, s.g, batches, steps, s.o.seed, remember, from);
+  out.alone = alone.loss;
+  out.together = together.loss;
+  out.apart = cfp::compare(alone, together, s.g, out.left_out);
+  if (s.o.type == number::float32) return out;
+  s.tell("training under the plan in " + std::string(name_of(s.o.type)), 0.85);
+  const trained stored = cfp::train(s.ranks(), found.code, s.g, batches, steps, s.o.seed, {}, from);
+  out.stored_as = name_of(s.o.type);
+  out.stored_apart = loss_difference(alone, stored);
+  return out;
+}
+
+CFP_INLINE training_report session::train(const batch_source& batches, long steps,
+                                          const std::function<bool(const step_report&)>& tell) {
+  parts& s = *parts_;
+  const cfp::plan& found = s.search().best;
+  if (!s.training) {
+    s.training = std::make_unique<trainer>(s.ranks(), found.code, s.g, s.o.seed);
+    if (s.state) s.training->resume(*s.state);
+  }
+  training_report out;
+  out.first = s.training->done() + 1;
+  train_options how;
+  how.tell = tell;
+  trained t;
+  try {
+    t = s.training->run(batches, steps, how);
+  } catch (const rank_failure&) {  // the training is lost: it begins anew
+    s.training.reset();
+    throw;
+  }
+  out.last = s.training->done();
+  out.loss = std::move(t.loss);
+  out.ms = std::move(t.ms);
+  return out;
+}
+
+CFP_INLINE plan_comparison session::compare(const batch_source& batches, int steps) {
+  parts& s = *parts_;
+  if (steps < 1) throw bad_input("a comparison has at least 1 step, not " + std::to_string(steps));
+  const found_plan& f = s.search();
+  std::vector<const cfp::plan*> plans{&f.best};
+  for (const cfp::plan& p : f.others) plans.push_back(&p);
+  const auto run = [&](const std::vector<const cfp::plan*>& some, const std::string& what, std::uint64_t seed) {
+    std::vector<const program*> programs;
+    for (const cfp::plan* p : some) programs.push_back(&p->code);
+    race_options how;
+    how.steps = steps;
+    how.seed = seed;
+    if (s.o.tell && s.ranks().is_first())
+      how.tell = [&](int done, int of) { s.o.tell({what, static_cast<double>(done) / of}); };
+    return race(s.ranks(), programs, s.g, batches, how);
+  };
+  s.tell("comparing plans", 0);
+  const std::vector<observed> seen = run(plans, "comparing plans", s.o.seed);
+  plan_comparison out;
+  out.ranks_here = s.ranks().on_this_machine();
+  out.oversubscribed = is_oversubscribed(s.ranks());
+  for (const value& v : s.g.values)
+    if (v.role == value_role::input && v.type == element::index && v.producer < 0 && v.fill.bound > 0)
+      out.tokens = std::max(out.tokens, static_cast<double>(elements(v.shape)) * s.g.passes);
+  for (std::size_t p = 0; p < seen.size(); ++p) {
+    plan_comparison::entry e;
+    e.plan = plans[p]->name;
+    e.predicted_ms = plans[p]->predicted_ms;
+    e.measured_ms = median(seen[p].ms);
+    e.ratio = paired_ratio(seen[p].ms, seen[0].ms);
+    e.predicted_peak = predicted_peak(plans[p]->code);
+    e.measured_peak = seen[p].peak_bytes;
+    e.sent = seen[p].sent;
+    e.inferred = count_collectives(plans[p]->code, s.g);
+    e.outside = seen[p].outside;
+    // A plan that seems faster beyond doubt must be so on fresh steps too.
+    if (p > 0 && e.ratio[2] < 0.95) {
+      s.tell("checking " + e.plan + " again", 0);
+      const auto again = run({plans[0], plans[p]}, "checking " + e.plan + " again", s.o.seed + 1);
+      e.ratio = paired_ratio(again[1].ms, again[0].ms);
+    }
+    out.plans.push_back(std::move(e));
+  }
+  return out;
+}
+
+CFP_INLINE void session::load_state(const std::string& path) {
+  parts_->training.reset();
+  parts_->state.emplace(state_file<float>::open(path, parts_->g));
+}
+
+CFP_INLINE void session::save_state(const std::string& path) {
+  parts& s = *parts_;
+  if (!s.training) train([](long) { return batch{}; }, 0);  // as training begins
+  s.training->save(path);
+}
+
+CFP_INLINE void session::save_plan(const std::string& path) {
+  parts& s = *parts_;
+  const found_plan& f = s.search();
+  if (s.ranks().is_first()) profile_table::write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1));
+}
+
+CFP_INLINE void session::save_header(const std::string& path) {
+  parts& s = *parts_;
+  const found_plan& f = s.search();
+  if (!s.ranks().is_first()) return;
+  const segment_times times(s.blocks, s.segments, s.decided);
+  profile_table::write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
+}
+
+CFP_INLINE const graph& session::training_graph() const { return parts_->g; }
+CFP_INLINE backend& session::ranks() { return parts_->ranks(); }
+
+}  // namespace cfp

@@ -1,0 +1,78 @@
+// A plan for a machine that is described, not here: nothing runs.
+//
+//   std::cout << cfp::plan_for(my_model(config), cfp::load_machine("h100-8.json"));
+#pragma once
+
+#include <cfp/model/training.hpp>
+#include <cfp/profile/instruction_device.hpp>
+#include <cfp/profile/machine/machine.hpp>
+#include <cfp/session/values.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+struct machine_plan_options {
+  std::string mesh{};              ///< "x=2,y=4"; none: every mesh of one or two axes that the machine allows
+  number type = number::bfloat16;  ///< what numbers are stored as
+  bool unfused = false;            ///< every operator by itself; else as kernels for GPUs compute them together
+  long memory = 0;                 ///< most bytes a device may use; 0: what the machine's devices have
+  int micro_batches = 1;           ///< pieces a step's batch comes in; the model is of one piece
+  training how{};
+  std::string table{};                          ///< what operators take, measured on such devices (cfp plan --measure)
+  instruction_device measure_on{};              ///< what the table lacks is measured there, and kept
+  std::string name = "model";                   ///< in plans and headers
+  std::function<bool(const progress&)> tell{};  ///< false: stop, and throw `cancelled`
+};
+
+/// Plans on one or several meshes of a machine, the fastest mesh first.
+struct machine_plan {
+  struct priced {
+    std::string plan{}, kind{};  ///< kind: "found", "usual", "alpa"
+    double ms = 0;               ///< of a step
+    long peak_bytes = 0;         ///< of a device
+    bool fits = true;
+  };
+  struct on_mesh {
+    std::string mesh{};  ///< "x=2,y=4"
+    std::vector<priced> plans{};
+    long least_bytes = 0;  ///< of the leanest plan that was tried
+
+    /// The fastest that fits, of one kind or of all ("").
+    const priced* fastest(const std::string& kind = "") const;
+  };
+
+  std::string model{}, machine{}, type{};
+  std::string times{};    ///< where they are from, in words
+  std::string kernels{};  ///< what computes operators, in words
+  double memory_gib = 0;  ///< of a device
+  std::vector<on_mesh> meshes{};
+  double operators_ms = 0, exposed_ms = 0;  ///< of the found plan: operators, and what they wait for collectives
+  std::vector<plan_line> lines{};           ///< of the found plan
+  cfp::plan best{};
+
+  bool fits() const { return !meshes.empty() && meshes.front().fastest() != nullptr; }
+  std::string json() const;  ///< of all plans
+  void save_plan(const std::string& path) const;
+  void save_header(const std::string& path) const;
+
+  struct details;
+  std::shared_ptr<const details> of{};  ///< graph, mesh and decisions of the found plan
+};
+std::ostream& operator<<(std::ostream&, const machine_plan&);
+
+/// Throws invalid_machine, which names file, key and value.
+machine load_machine(const std::string& path);
+
+/// Throws bad_input for options that do not fit the machine or the model. What it returns may not fit the memory:
+/// `fits`.
+machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& options = {});
+
+}  // namespace cfp
+
+#if !defined(CFP_COMPILED)
+#include <cfp/session/plan_for_implementation.hpp>
+#endif

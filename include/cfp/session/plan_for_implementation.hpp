@@ -1,0 +1,215 @@
+// Plans for a machine that is described: see plan_for.hpp.
+#pragma once
+
+#include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/export/plan_file.hpp>
+#include <cfp/export/plan_header.hpp>
+#include <cfp/model/bad_input.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/read_mesh.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/plan/mesh_search.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/table.hpp>
+#include <cfp/session/lines.hpp>
+#include <cfp/session/plan_for.hpp>
+#include <cfp/session/texts.hpp>
+
+#include <filesystem>
+#include <utility>
+
+namespace cfp::inline v0_1 {
+
+struct machine_plan::details {
+  graph g;
+  mesh_shape mesh;
+  decision_graph decisions;
+  std::string id;
+};
+
+namespace detail {
+
+/// What operators take on a machine's devices: as it is described, as a device runs them, or from a table made so.
+class measured_operators {
+ public:
+  explicit measured_operators(const machine_plan_options& o) : o_(o) {
+    if (!given()) return;
+    const bool measures = static_cast<bool>(o.measure_on.ms);
+    table_.origin = {measures ? o.measure_on.name : "", "operators", "any"};
+    if (!o.table.empty() && (!measures || std::filesystem::exists(o.table)))
+      if (const std::string why = table_.load(o.table); !why.empty())
+        throw bad_input("table " + o.table + ": " + why +
+                        (measures ? "; name another file" : "; cfp plan --backend cuda makes one, on a GPU"));
+    known_.emplace(table_.instructions, o.measure_on.ms);
+  }
+  measured_operators(const measured_operators&) = delete;
+
+  bool given() const { return static_cast<bool>(o_.measure_on.ms) || !o_.table.empty(); }
+  known_instructions* known() { return known_ ? &*known_ : nullptr; }
+  /// Writes the table if it grew.
+  void keep() const {
+    if (!o_.table.empty() && known_ && known_->asked > 0) table_.save(o_.table);
+  }
+  std::string words() const {
+    if (!given()) return "all times are simulated";
+    const std::string rest = known_->unknown.empty() ? ""
+                                                     : ", and " + std::to_string(known_->unknown.size()) +
+                                                           " kinds of operators that its table lacks";
+    return "operators as measured on " + table_.origin.machine + "; as the machine is described: collectives" + rest;
+  }
+
+ private:
+  const machine_plan_options& o_;
+  profile_table table_;
+  std::optional<known_instructions> known_;
+};
+
+inline machine_plan::on_mesh priced_on(const mesh_plans& on) {
+  machine_plan::on_mesh out{to_string(on.mesh), {}, on.plans.least};
+  const auto add = [&](const std::vector<evaluated>& some, const char* kind) {
+    for (const evaluated& e : some) out.plans.push_back({e.p.name, kind, e.when.ms, e.peak, e.fits});
+  };
+  add(on.plans.candidates, "found");
+  add(on.plans.usual, "usual");
+  add(on.plans.alpa, "alpa");
+  return out;
+}
+
+inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, const machine& m) {
+  return o.mesh.empty() ? meshes_of(m) : std::vector<mesh_shape>{read_mesh(o.mesh)};
+}
+
+// "2x4", or the axes' own names where somebody gave them.
+inline std::string short_mesh(const std::string& mesh) {
+  std::string out;
+  bool own = false;
+  for (const char* axis : {"x=", "y=", "z="}) {
+    const std::size_t at = mesh.find(axis);
+    if (at == std::string::npos) continue;
+    out += (out.empty() ? "" : "x") + mesh.substr(at + 2, mesh.find(',', at) - at - 2);
+  }
+  for (std::size_t at = 0; (at = mesh.find('=', at)) != std::string::npos; ++at)
+    own = own || at == 0 || mesh[at - 1] < 'x' || mesh[at - 1] > 'z' || (at > 1 && mesh[at - 2] != ',');
+  return own ? mesh : out;
+}
+
+}  // namespace detail
+
+CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std::string& kind) const {
+  const priced* best = nullptr;
+  for (const priced& p : plans)
+    if (p.fits && (kind.empty() || p.kind == kind) && (best == nullptr || p.ms < best->ms)) best = &p;
+  return best;
+}
+
+CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
+  if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
+  const bool by_table = !o.table.empty() || static_cast<bool>(o.measure_on.ms);
+  if (by_table && (o.type != number::bfloat16 || o.unfused))
+    throw bad_input("a table of operators is of the fused kernels in bfloat16; leave out the other type, and unfused");
+  detail::measured_operators measured(o);
+  training how = o.how;
+  if (o.micro_batches > 1) how.micro_batches = o.micro_batches;
+  const graph g = differentiate(refine(forward), how);
+  machine_options options;
+  options.memory = o.memory;
+  options.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
+  options.known = measured.known();
+  const std::vector<mesh_shape> meshes = detail::meshes_to_search(o, m);
+  std::size_t begun = 0;
+  const auto tell = [&](const std::string& what) {
+    const double share = static_cast<double>(begun > 0 ? begun - 1 : 0) / static_cast<double>(meshes.size());
+    if (o.tell && !o.tell({what, share})) throw cancelled();
+  };
+  if (options.known) options.known->tell = [&](const std::string& what) { tell("measuring " + what); };
+  std::vector<mesh_plans> all;
+  try {
+    all = search_meshes(g, m, options, meshes,
+                        [&](const mesh_shape& mesh) { ++begun, tell("planning for mesh " + to_string(mesh)); });
+  } catch (const std::invalid_argument& e) {
+    measured.keep();
+    throw bad_input(std::string(e.what()) + "; take another mesh, or none");
+  } catch (...) {  // what was measured is kept, however it ended
+    measured.keep();
+    throw;
+  }
+  measured.keep();
+  machine_plan out;
+  out.model = o.name + (how.micro_batches > 1 ? " micro_batches=" + std::to_string(how.micro_batches) : "") +
+              (o.type == number::float32 ? "" : " " + std::string(name_of(o.type)));
+  out.machine = m.name;
+  out.type = name_of(o.type);
+  out.times = measured.words();
+  out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
+  out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
+  for (const mesh_plans& on : all) out.meshes.push_back(detail::priced_on(on));
+  mesh_plans& first = all.front();
+  const evaluated* const found = first.plans.found();
+  if (found == nullptr) return out;
+  if (!detail::splits(first.decisions) && first.mesh.devices() > 1)
+    throw bad_input("mesh " + to_string(first.mesh) + " divides nothing of the model (" + o.name +
+                    "); take another mesh");
+  out.best = found->p;
+  out.operators_ms = found->when.operators;
+  out.exposed_ms = found->when.exposed;
+  out.lines = detail::lines_of(out.best, g, first.decisions,
+                               machine_search(g, first.mesh, first.decisions, m, options).costs());
+  out.of = std::make_shared<machine_plan::details>(
+      machine_plan::details{g, first.mesh, std::move(first.decisions), out.model});
+  return out;
+}
+
+CFP_INLINE void machine_plan::save_plan(const std::string& path) const {
+  if (!of) throw bad_input("no plan fits: there is none to save");
+  profile_table::write_file(path, to_json(best, of->g, of->mesh, of->decisions, of->id).dump(1));
+}
+
+CFP_INLINE void machine_plan::save_header(const std::string& path) const {
+  if (!of) throw bad_input("no plan fits: there is none to save");
+  const block_structure blocks = parallel_blocks(of->g);
+  const segmentation parts = segments(of->g, blocks);
+  const segment_times shares(blocks, parts, of->decisions);
+  profile_table::write_file(path, plan_header(detail::header_space(path), of->id, best, of->g, of->mesh, shares));
+}
+
+CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
+  using detail::printed, detail::gib;
+  out << printed("on %s, %.1f GiB a device, %s\n%s; %s\n\n", p.machine.c_str(), p.memory_gib, p.type.c_str(),
+                 p.kernels.c_str(), p.times.c_str())
+      << printed("%-14s %12s %10s   %-36s %s\n", "mesh", "found", "peak GiB", "best plan people use", "Alpa's");
+  const auto text = [](const machine_plan::priced* e) {
+    return e == nullptr ? std::string("none fits") : printed("%.1f ms  %s", e->ms, e->plan.c_str());
+  };
+  for (const machine_plan::on_mesh& on : p.meshes) {
+    const std::string mesh = detail::short_mesh(on.mesh);
+    const machine_plan::priced* const e = on.fastest();
+    const bool compared =
+        std::any_of(on.plans.begin(), on.plans.end(), [](const auto& x) { return x.kind == "usual"; });
+    if (e == nullptr)
+      out << printed("%-14s nothing fits, the leanest plan tried needs %.2f GiB\n", mesh.c_str(), gib(on.least_bytes));
+    else
+      out << printed("%-14s %9.1f ms %10.2f   %-36s %s\n", mesh.c_str(), e->ms, gib(e->peak_bytes),
+                     compared ? text(on.fastest("usual")).c_str() : "not compared",
+                     compared ? text(on.fastest("alpa")).c_str() : "");
+  }
+  if (!p.fits()) return out;
+  out << printed(
+      "\nplan for mesh %s, the last axis innermost: %.1f ms of operators, %.1f ms more in which they wait "
+      "for collectives\n",
+      p.meshes.front().mesh.c_str(), p.operators_ms, p.exposed_ms);
+  return detail::print_lines(out, p.lines);
+}
+
+CFP_INLINE std::string machine_plan::json() const {
+  nlohmann::ordered_json j{{"model", model}, {"machine", machine}, {"type", type},
+                           {"times", times}, {"kernels", kernels}, {"meshes", nlohmann::ordered_json::array()}};
+  for (const on_mesh& on : meshes) {
+    nlohmann::ordered_json plans = nlohmann::ordered_json::array();
+    for (const priced& p : on.plans)
+      plans.push_back({{"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}});
+    j["meshes"].push_back({{"mesh", on.mesh}, {"plans", std::move(plans)}});
+  }
+  return j.dump(1);
+}
+
+}  // namespace cfp

@@ -1,0 +1,98 @@
+// The whole way of a user's own model, in one object: from a model function to a plan, verified, trained and compared.
+//
+//   cfp::session s(my_model(config), {.mesh = "data=2,model=2"});
+//   std::cout << s.plan();                      // profiles the parallel program, solves
+//   std::cout << s.verify(batches);             // against one rank
+//   s.train(batches, 100, [](const cfp::step_report& r) { ...; return true; });
+//   s.save_header("plan.hpp");
+//
+// Nothing prints by itself: everything returned is a value that can be printed, and that gives itself as JSON.
+#pragma once
+
+#include <cfp/backend/own_kernels.hpp>
+#include <cfp/model/bad_input.hpp>
+#include <cfp/model/batch.hpp>
+#include <cfp/model/training.hpp>
+#include <cfp/session/values.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+class backend;
+class model;
+
+/// What makes ranks: cfp::threads, cfp::processes, ... (backend/).
+using make_ranks = std::function<std::unique_ptr<backend>(const mesh_shape&, number, const own_kernels&)>;
+
+struct session_options {
+  std::string mesh = "data=2";    ///< axes and their sizes, the last one innermost
+  make_ranks on{};                ///< none: threads of this process
+  number type = number::float32;  ///< what numbers are stored as
+  long memory = 0;                ///< most bytes a rank may use; 0: any
+  int micro_batches = 1;          ///< pieces a step's batch comes in; the model is of one piece
+  training how{};                 ///< optimizer, schedule, clipping
+  std::string table{};            ///< file of measured times, read and extended; none: nothing is kept
+  bool lazy = false;              ///< measure only what plans that may be the best use
+  own_kernels kernels{};          ///< of operators that are not in the catalogue: cfp::kernels_of<my_op_t>()
+  std::string name = "model";     ///< in tables, plans and headers: models of one name have one table and plan
+  std::uint64_t seed = 1;         ///< of initial weights
+  /// Called while something long goes on, by every process alike; false: stop, and throw `cancelled`.
+  std::function<bool(const progress&)> tell{};
+};
+
+class session {
+ public:
+  /// The model: a forward graph whose loss is set. Throws bad_input for options that do not fit, cfp::error for a
+  /// model that does not.
+  explicit session(const graph& forward, session_options options = {});
+  explicit session(const model& traced, session_options options = {});
+  ~session();
+  session(session&&) noexcept;
+  session& operator=(session&&) noexcept;
+
+  /// Blocks, segments, and what could be chosen.
+  const structure& overview() const;
+  /// The same, and what known plans need of a device: nothing is run.
+  const structure& analyse();
+
+  /// Profiles and solves, the first time it is called; then returns what was found. Throws bad_input if no plan keeps
+  /// the memory, or the mesh divides nothing.
+  const found_plan& plan();
+  /// In its place a saved plan, nothing measured. Throws bad_input if it is not of this model and mesh.
+  const found_plan& use_plan(const std::string& path);
+  /// A saved plan of one's own, to be run and compared beside those people use: before `plan`.
+  void compare_with(const std::string& path);
+  /// What else each decision could do and what that costs, and where other plans lose; milliseconds per step.
+  std::string explain();
+
+  /// Trains so many steps under the plan and on one rank, each from where training begins.
+  verification verify(const batch_source& batches, long steps = 10);
+  /// Trains so many steps more under the plan.
+  training_report train(const batch_source& batches, long steps,
+                        const std::function<bool(const step_report&)>& tell = {});
+  /// Runs the plan and those people use in turn, so many steps each.
+  plan_comparison compare(const batch_source& batches, int steps = 20);
+
+  /// Training goes on after a saved state, whatever mesh it was saved on.
+  void load_state(const std::string& path);
+  /// Writes weights and optimizer state (safetensors).
+  void save_state(const std::string& path);
+  void save_plan(const std::string& path);    ///< JSON
+  void save_header(const std::string& path);  ///< C++ that the compiler checks; its namespace is the file's name
+
+  const graph& training_graph() const;  ///< differentiated
+  backend& ranks();
+
+ private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
+
+}  // namespace cfp
+
+#if !defined(CFP_COMPILED)
+#include <cfp/session/implementation.hpp>
+#endif

@@ -1,0 +1,212 @@
+// What a session is made of.
+#pragma once
+
+#include <cfp/backend/threads.hpp>
+#include <cfp/export/plan_file.hpp>
+#include <cfp/export/plan_header.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/read_mesh.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/model/trace.hpp>
+#include <cfp/plan/reasons.hpp>
+#include <cfp/plan/search.hpp>
+#include <cfp/plan/usual_plans.hpp>
+#include <cfp/session/lines.hpp>
+#include <cfp/session/session.hpp>
+#include <cfp/session/train.hpp>
+
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <unistd.h>
+
+namespace cfp::inline v0_1 {
+
+struct session::parts {
+  session_options o;
+  mesh_shape mesh;
+  graph g;
+  block_structure blocks;
+  segmentation segments;
+  decision_graph decided;
+  std::vector<named_plan> usual;
+  std::unique_ptr<backend> on, in_full;  // in_full: float32, where numbers are stored as less
+  std::string against;                   // a saved plan to compare with
+  std::optional<found_plan> found;
+  std::optional<structure> known;
+  cost_graph costs, corrected;  // of the search
+  std::optional<state_file<float>> state;
+  std::unique_ptr<trainer> training;
+
+  parts(const graph& forward, session_options options);
+
+  // Throws `cancelled` on every process if one was told to stop.
+  void tell(const std::string& what, double share = -1);
+  backend& ranks();
+  backend& ranks_in_full();
+  std::string id() const;
+  std::vector<int> saved_choices(const std::string& path, double* predicted = nullptr) const;
+  const found_plan& search();
+  void search_with(profiler& measure_with, found_plan& out);
+  void take(found_plan out);
+  void check_memory(int ranks_here);
+};
+
+namespace detail {
+
+// To gather weights again for backward saves memory and never time: a choice only where memory is asked about.
+inline axis_choice::rest_t furthest(const session_options& o) {
+  return o.memory > 0 ? axis_choice::regathered : axis_choice::scattered;
+}
+
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+inline long role_bytes(const program& p, const graph& g, value_role role) {
+  long n = 0;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].persistent && p.buffers[b].root == static_cast<int>(b) && g[p.buffers[b].value].role == role)
+      n += p.buffers[b].bytes;
+  return n;
+}
+
+inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
+  double log = 0;
+  for (const operation& o : g.operations) {
+    if (o.when != phase::forward) continue;
+    int choices = 1;
+    for (const factor& f : o.r.factors) choices += !f.whole;
+    log += mesh.rank() * std::log10(static_cast<double>(choices));
+  }
+  return log;
+}
+
+}  // namespace detail
+
+CFP_INLINE session::parts::parts(const graph& forward, session_options options)
+    : o(std::move(options)), mesh(read_mesh(o.mesh)) {
+  if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
+  if (o.memory < 0) throw bad_input("memory must be bytes, or 0 for any, is " + std::to_string(o.memory));
+  if (forward.loss < 0) throw bad_input("the model has no loss: set net.recorded.loss to the tensor that is minimised");
+  if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
+  if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
+  const auto begin = std::chrono::steady_clock::now();
+  g = differentiate(refine(forward), o.how);
+  blocks = parallel_blocks(g);
+  segments = cfp::segments(g, blocks);
+  decided = decisions(g, blocks, mesh, detail::furthest(o));
+  usual = compared_plans(mesh, has_experts(g), detail::furthest(o) == axis_choice::regathered);
+  structure s;
+  s.model = o.name;
+  s.mesh = to_string(mesh);
+  s.operators = g.size();
+  for (const operation& op : g.operations) s.forward += op.when == phase::forward;
+  s.blocks = static_cast<long>(blocks.blocks.size());
+  s.unique_blocks = static_cast<long>(segments.unique_blocks);
+  s.segments = static_cast<long>(segments.segments.size());
+  s.unique_segments = static_cast<long>(segments.unique);
+  std::set<std::string> unique;
+  for (const decision& n : decided.nodes) {
+    if (n.kind != decision::strategy_of_part) continue;
+    s.log10_blocks += std::log10(static_cast<double>(n.choices()));
+    if (unique.insert(fingerprint(g, n.operations)).second) s.strategies += static_cast<long>(n.choices());
+  }
+  s.log10_operators = detail::log10_per_operator(g, mesh);
+  for (const value& v : g.values)
+    if (v.role == value_role::weight && v.producer < 0) s.parameters += static_cast<double>(elements(v.shape));
+  s.uneven.assign(decided.uneven.begin(), decided.uneven.end());
+  s.seconds = detail::seconds_since(begin);
+  known = std::move(s);
+}
+
+CFP_INLINE void session::parts::tell(const std::string& what, double share) {
+  if (!o.tell) return;
+  double stop = o.tell({what, share}) ? 0 : 1;
+  if (on)
+    on->run([&](rank& r) {
+      double mine = stop;
+      r.combine(std::span(&mine, 1), reduction::max);
+      r.barrier();
+      if (r.leads()) stop = mine;
+    });
+  if (stop > 0) throw cancelled();
+}
+
+CFP_INLINE backend& session::parts::ranks() {
+  if (!on) {
+    if (mesh.devices() > 1 && !detail::splits(decided))
+      throw bad_input("mesh " + o.mesh + " divides nothing of the model (" + o.name +
+                      "); choose axis sizes that divide one of its dimensions");
+    std::unique_ptr<backend> made;
+    try {
+      made = o.on(mesh, o.type, o.kernels);
+    } catch (const std::invalid_argument& e) {
+      throw bad_input("mesh " + o.mesh + ": " + e.what());
+    }
+    check_memory(made->on_this_machine());
+    on = std::move(made);
+  }
+  return *on;
+}
+
+CFP_INLINE backend& session::parts::ranks_in_full() {
+  if (o.type == number::float32) return ranks();
+  if (!in_full) in_full = o.on(mesh, number::float32, o.kernels);
+  return *in_full;
+}
+
+// Before anything long begins: the plan people begin with holds all of the model on every rank.
+CFP_INLINE void session::parts::check_memory(int ranks_here) {
+  mesh_shape one;
+  one.axes.push({"one", 1});
+  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  plan_memory(single);
+  const double gib = 1 << 30, needed = static_cast<double>(predicted_peak(single)) * ranks_here / gib;
+  const double present =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / gib;
+  if (needed > present)
+    throw bad_input("replicated on " + std::to_string(ranks_here) + " ranks this needs " +
+                    std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
+                    std::to_string(static_cast<long>(present)) +
+                    "; take fewer layers, or a smaller batch or sequence, or only analyse it");
+}
+
+CFP_INLINE std::string session::parts::id() const {
+  return o.name + (o.how.micro_batches > 1 ? " micro_batches=" + std::to_string(o.how.micro_batches) : "") +
+         (o.type == number::float32 ? "" : " " + std::string(name_of(o.type)));
+}
+
+CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
+  std::ifstream file(path);
+  if (!file) throw bad_input("plan " + path + ": cannot be read");
+  try {
+    const nlohmann::json j = nlohmann::json::parse(file);
+    if (j.at("model") != id())
+      throw bad_input("plan " + path + ": is of model '" + std::string(j.at("model")) + "', this is '" + id() + "'");
+    if (predicted) *predicted = j.at("predicted_ms");
+    return choices_from_json(j, decided);
+  } catch (const bad_input&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw bad_input("plan " + path + ": " + e.what());
+  }
+}
+
+CFP_INLINE void session::parts::take(found_plan out) {
+  out.model = id();
+  out.mesh = to_string(mesh);
+  const program& p = out.best.code;
+  const program_memory kept = memory_of(p, g);
+  out.peak_bytes = predicted_peak(p);
+  out.weight_bytes = detail::role_bytes(p, g, value_role::weight);
+  out.state_bytes = detail::role_bytes(p, g, value_role::state);
+  out.kept_bytes = kept.kept - out.weight_bytes - out.state_bytes;
+  out.transient_bytes = kept.transient;
+  found = std::move(out);
+  found->lines = detail::lines_of(found->best, g, decided, costs);
+}
+
+}  // namespace cfp

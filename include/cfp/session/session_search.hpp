@@ -1,0 +1,83 @@
+// How a session searches: profiles, solves, and keeps what was measured.
+#pragma once
+
+#include <cfp/plan/search.hpp>
+#include <cfp/session/lines.hpp>
+#include <cfp/session/session_parts.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& out) {
+  const std::vector<int> own = against.empty() ? std::vector<int>() : saved_choices(against);
+  const auto start = std::chrono::steady_clock::now();
+  measure_with.tell = [&](int done, int all, const std::string& what) {
+    tell("measuring " + what, all ? static_cast<double>(done) / all : -1);
+  };
+  if (o.lazy) measure_with.be_lazy();
+  costs = o.lazy ? measure_with.costs() : measure_with.build();
+  const segment_times whole(blocks, segments, decided);
+  plan_search search(g, mesh, decided, whole, measure_with, costs);
+  for (const named_plan& n : usual) {
+    tell("running the segments of plan " + n.name, 1);
+    search.add(n.name, follow(n, decided, mesh));
+  }
+  if (!against.empty()) search.add(against, own);
+  search_options limits;
+  if (o.memory > 0) limits.memory_limit = o.memory;
+  try {
+    out.others = search.run(limits, [&](const std::string& what) { tell(what, 1); });
+  } catch (const nothing_fits& e) {
+    throw bad_input("memory " + std::to_string(o.memory) + ": no plan fits" +
+                    (e.least > 0 ? "; the least any plan needs is " + std::to_string(e.least) + " bytes, " +
+                                       std::to_string(e.least - o.memory) + " more"
+                                 : std::string()));
+  }
+  out.best = std::move(out.others.front());
+  out.others.erase(out.others.begin());
+  out.solve_seconds = search.solve_seconds;
+  out.tried = search.rounds + static_cast<int>(out.others.size());
+  out.gap = search.gap;
+  out.profile_seconds = detail::seconds_since(start) - out.solve_seconds;
+  out.measured = measure_with.measured;
+  costs = search.costs();
+  corrected = search.corrected();
+  if (!o.lazy) return;
+  const profiler::knowledge k = measure_with.known();
+  out.figures = k.of;
+  out.figures_measured = k.measured;
+  out.below_bound = k.below_bound;
+  out.below_by = k.by;
+}
+
+CFP_INLINE const found_plan& session::parts::search() {
+  if (found) return *found;
+  backend& here = ranks();
+  profile_table table;
+  table.origin = {here.description(), id(), to_string(mesh)};
+  if (!o.table.empty() && std::filesystem::exists(o.table))
+    if (const std::string why = table.load(o.table); !why.empty())
+      throw bad_input("table " + o.table + ": " + why + "; name another file, or remove it");
+  // What was measured is kept, however it ended.
+  const auto keep = [&] {
+    if (!o.table.empty() && here.is_first()) table.save(o.table);
+  };
+  found_plan out;
+  try {
+    profiler measure_with(g, decided, here, table);
+    search_with(measure_with, out);
+  } catch (...) {
+    keep();
+    throw;
+  }
+  keep();
+  take(std::move(out));
+  return *found;
+}
+
+}  // namespace cfp

@@ -1,0 +1,93 @@
+// The data of a pass, handed to all ranks of a process: asked for once, and checked.
+#pragma once
+
+#include <cfp/backend/backend.hpp>
+#include <cfp/model/bad_input.hpp>
+#include <cfp/model/batch.hpp>
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Hands a source's data to all ranks of this process: asked for once, by one rank at a time, and checked.
+class shared_batches {
+ public:
+  /// Thrown by `feed` on every rank that comes to data that do not fit: no rank has failed, a job then ends. What was
+  /// wrong is told by `rethrow`.
+  struct ended {};
+
+  /// The graph must outlive this.
+  shared_batches(const graph& g, batch_source source) : graph_(g), source_(std::move(source)) {
+    for (int v = 0; v < g.value_count(); ++v)
+      if (g[v].role == value_role::input && g[v].producer < 0) inputs_.push_back(v);
+  }
+
+  /// Gives a pass its inputs.
+  void feed(loaded_program& to, long number) {
+    const std::shared_ptr<const batch> data = at(number);
+    for (const int v : inputs_)
+      std::visit([&](const auto& x) { to.give(v, std::span(x)); }, data->at(std::string(graph_[v].label.view())));
+  }
+
+  /// Throws bad_input if data did not fit the model, or what the source threw; after the job.
+  void rethrow() const {
+    if (mistake_) std::rethrow_exception(mistake_);
+  }
+
+ private:
+  std::shared_ptr<const batch> at(long number) {
+    const std::lock_guard lock(mutex_);
+    if (mistake_ && number >= last_) throw ended();
+    for (const auto& [n, data] : kept_)
+      if (n == number) return data;
+    try {
+      auto data = std::make_shared<const batch>(source_(number));
+      for (const int v : inputs_) check(*data, graph_[v], number);
+      if (kept_.size() >= 4) kept_.erase(kept_.begin());
+      kept_.emplace_back(number, data);
+      return data;
+    } catch (...) {
+      mistake_ = std::current_exception();
+      last_ = number;
+      throw ended();
+    }
+  }
+
+  static void check(const batch& data, const value& v, long number) {
+    const std::string label(v.label.view());
+    const auto fail = [&](const std::string& why) {
+      return bad_input("batch " + std::to_string(number) + ": input '" + label + "' " + why);
+    };
+    const auto at = data.find(label);
+    if (at == data.end()) throw fail("is missing");
+    const std::size_t wanted = static_cast<std::size_t>(elements(v.shape));
+    const std::size_t given = std::visit([](const auto& x) { return x.size(); }, at->second);
+    if (given != wanted)
+      throw fail("has " + std::to_string(given) + " elements, the model takes " + std::to_string(wanted));
+    const auto* const indices = std::get_if<std::vector<std::int32_t>>(&at->second);
+    if ((v.type == element::index) != (indices != nullptr))
+      throw fail(v.type == element::index ? "holds numbers, the model takes indices (std::int32_t)"
+                                          : "holds indices, the model takes numbers (float)");
+    if (indices == nullptr || v.fill.bound <= 0) return;
+    for (std::size_t i = 0; i < indices->size(); ++i)
+      if ((*indices)[i] < 0 || (*indices)[i] >= v.fill.bound)
+        throw fail("has index " + std::to_string((*indices)[i]) + " at place " + std::to_string(i) +
+                   ", the model takes those from 0 to " + std::to_string(v.fill.bound - 1));
+  }
+
+  const graph& graph_;
+  const batch_source source_;
+  std::vector<int> inputs_;
+  std::mutex mutex_;
+  std::vector<std::pair<long, std::shared_ptr<const batch>>> kept_;
+  std::exception_ptr mistake_;
+  long last_ = 0;  // the batch it was in
+};
+
+}  // namespace cfp

@@ -1,0 +1,141 @@
+// Pieces of what is printed: sizes, collectives, decisions with equal layers once.
+#pragma once
+
+#include <cfp/session/values.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdarg>
+#include <cstdio>
+#include <map>
+#include <ostream>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+[[gnu::format(printf, 1, 2)]] inline std::string printed(const char* format, ...) {
+  va_list values, again;
+  va_start(values, format);
+  va_copy(again, values);
+  const int n = std::vsnprintf(nullptr, 0, format, values);
+  va_end(values);
+  std::string out(static_cast<std::size_t>(n), ' ');
+  std::vsnprintf(out.data(), out.size() + 1, format, again);
+  va_end(again);
+  return out;
+}
+
+inline double mib(long bytes) { return static_cast<double>(bytes) / 1048576; }
+inline double gib(long bytes) { return static_cast<double>(bytes) / 1073741824; }
+
+/// "1.50 MiB: 2 ar, ag", or nothing.
+inline std::string sent_text(const collective_count& n) {
+  static constexpr const char* brief[] = {"ar", "ag", "rs", "aa", "bc"};
+  std::string out;
+  for (std::size_t k = 0; k < n.calls.size(); ++k)
+    if (n.calls[k] > 0)
+      out.append(out.empty() ? "" : ", ")
+          .append(n.calls[k] > 1 ? std::to_string(n.calls[k]) + " " : "")
+          .append(brief[k]);
+  return out.empty() ? out : printed("%.2f MiB: ", mib(n.total_bytes())) + out;
+}
+
+/// The first number between dots of a label: the layer it is of. "h.3.attn" -> 2, 1
+inline std::pair<std::size_t, std::size_t> layer_of(const std::string& label) {
+  for (std::size_t at = 0; at < label.size();) {
+    std::size_t end = at;
+    while (end < label.size() && std::isdigit(static_cast<unsigned char>(label[end]))) ++end;
+    if (end > at && (at == 0 || label[at - 1] == '.') && end < label.size() && label[end] == '.') return {at, end - at};
+    at = end + 1;
+  }
+  return {0, 0};
+}
+
+/// Decisions of layers that are alike, once.
+struct alike_lines {
+  plan_line first;
+  std::vector<long> layers;
+  std::pair<std::size_t, std::size_t> layer;
+
+  std::string label() const {
+    if (layers.size() < 2) return first.decision;
+    std::string numbers;
+    for (std::size_t i = 0; i < layers.size();) {
+      std::size_t j = i;
+      while (j + 1 < layers.size() && layers[j + 1] == layers[j] + 1) ++j;
+      numbers += (numbers.empty() ? "" : ",") + std::to_string(layers[i]);
+      if (j > i) numbers += "-" + std::to_string(layers[j]);
+      i = j + 1;
+    }
+    std::string out = first.decision;
+    return out.replace(layer.first, layer.second, numbers);
+  }
+};
+
+inline std::vector<alike_lines> alike(const std::vector<plan_line>& lines) {
+  std::vector<alike_lines> out;
+  std::map<std::string, std::size_t> at;
+  std::map<std::string, int> seen;  // a layer may have several decisions of one name
+  for (const plan_line& l : lines) {
+    const auto [from, length] = layer_of(l.decision);
+    std::string key = l.decision;
+    if (length > 0) key.replace(from, length, "*");
+    key += "|" + std::to_string(seen[l.decision]++) + "|" + l.choice + "|" + sent_text(l.sent);
+    const auto [found, fresh] = at.try_emplace(key, out.size());
+    if (fresh) out.push_back({l, {}, {from, length}});
+    if (length > 0) out[found->second].layers.push_back(std::stol(l.decision.substr(from, length)));
+  }
+  return out;
+}
+
+/// What the odd words of some choices mean.
+inline std::string legend(const std::vector<plan_line>& lines) {
+  const auto any = [&](const char* what) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const plan_line& l) { return l.choice.find(what) != std::string::npos; });
+  };
+  std::string out = "a choice says what each mesh axis splits; - is nothing";
+  if (any(">")) out += ";\na>b: operands hold pieces of a, results pieces of b";
+  if (any("/scattered")) out += ";\n/scattered: weights rest in pieces and are gathered";
+  if (any("/regathered")) out += ";\n/regathered: the same, and gathered again for backward";
+  if (any("partial")) out += ";\npartial: results stay parts of a sum";
+  const bool sends =
+      std::any_of(lines.begin(), lines.end(), [](const plan_line& l) { return l.sent.total_bytes() > 0; });
+  if (sends) out += ";\nar, ag, rs, aa: all-reduce, all-gather, reduce-scatter, all-to-all";
+  return out;
+}
+
+/// A line for each decision; what takes no time and sends nothing decides nothing.
+inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>& lines) {
+  std::vector<plan_line> shown;
+  for (const plan_line& l : lines)
+    if (l.of_part || l.ms >= 0.005 || l.sent.total_bytes() > 0) shown.push_back(l);
+  out << legend(shown) << "\n\n" << printed("%-40s %-26s %8s  %s\n", "decision", "choice", "ms", "each rank sends");
+  for (const alike_lines& l : alike(shown)) {
+    std::string label = l.label();
+    if (l.layers.size() > 1) label += printed(" (x%zu)", l.layers.size());
+    const std::string ms = l.first.ms > 0 ? printed("%.2f", l.first.ms) : "";
+    const std::string choice = l.first.choice, sent = sent_text(l.first.sent);
+    out << printed("%-40s %-26s", label.c_str(), choice.c_str());
+    // What is long goes over two lines.
+    if (std::max<std::size_t>(label.size(), 40) + std::max<std::size_t>(choice.size(), 26) + sent.size() > 108)
+      out << printed("\n%-67s", "");
+    out << printed(" %8s  %s\n", ms.c_str(), sent.c_str());
+  }
+  if (const std::size_t left = lines.size() - shown.size(); left > 0)
+    out << left << " decisions that take no time and send nothing are left out\n";
+  return out;
+}
+
+inline nlohmann::ordered_json count_json(const collective_count& n) {
+  nlohmann::ordered_json j;
+  for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];
+  return j;
+}
+
+}  // namespace detail
+
+}  // namespace cfp

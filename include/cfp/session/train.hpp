@@ -1,0 +1,234 @@
+// Training under a lowered program, on any backend.
+#pragma once
+
+#include <cfp/backend/backend.hpp>
+#include <cfp/backend/state_file.hpp>
+#include <cfp/model/bad_input.hpp>
+#include <cfp/model/batch.hpp>
+#include <cfp/session/shared_batches.hpp>
+#include <cfp/session/verified.hpp>
+
+#include <bit>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace cfp::inline v0_1 {
+
+struct train_options {
+  bool keep_changes = false;                       ///< remembers what became of every weight
+  std::function<bool(const step_report&)> tell{};  ///< after each step, by the first process; false: enough
+};
+
+/// What a training leaves.
+struct trained {
+  std::vector<double> loss{};
+  std::vector<double> ms{};
+  std::vector<int> weights{};                 ///< of the graph; what follows is one each, if it was asked for
+  std::vector<std::vector<double>> change{};  ///< after training less before, in the order of the whole tensor
+  std::vector<std::uint64_t> begun{};         ///< a hash of the numbers before
+};
+
+namespace detail {
+
+// Whole weights, in every process: before a training, and what it changed.
+class weights_of {
+ public:
+  weights_of(const graph& g, trained& out) : graph_(g), out_(out) {
+    for (int v = 0; v < g.value_count(); ++v)
+      if (g[v].role == value_role::weight && g[v].producer < 0) out.weights.push_back(v);
+    for (const int v : out.weights) whole_.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
+  }
+
+  void before(rank& r, const loaded_program& p) {
+    for (std::size_t w = 0; w < whole_.size(); ++w) collect(r, p, w, whole_[w]);
+    r.barrier();
+    if (!r.leads()) return;
+    for (const std::vector<double>& x : whole_) {
+      std::uint64_t h = 1469598103934665603ull;
+      for (const double number : x) h = (h ^ std::bit_cast<std::uint64_t>(number)) * 1099511628211ull;
+      out_.begun.push_back(h);
+    }
+  }
+  void after(rank& r, const loaded_program& p) {
+    for (std::size_t w = 0; w < whole_.size(); ++w) {
+      if (r.leads()) now_.assign(whole_[w].size(), 0);
+      r.barrier();
+      collect(r, p, w, now_);
+      r.barrier();
+      if (!r.leads()) continue;
+      std::vector<double>& change = out_.change.emplace_back(now_.size());
+      for (std::size_t i = 0; i < now_.size(); ++i) change[i] = now_[i] - whole_[w][i];
+      whole_[w] = {};
+    }
+  }
+
+ private:
+  void collect(rank& r, const loaded_program& p, std::size_t w, std::vector<double>& to) const {
+    p.collect(out_.weights[w], std::span(to));
+    r.complete(std::span(to));
+  }
+
+  const graph& graph_;
+  trained& out_;
+  std::vector<std::vector<double>> whole_;
+  std::vector<double> now_;
+};
+
+}  // namespace detail
+
+/// A program in training: loaded once, its state kept from one run to the next.
+class trainer {
+ public:
+  /// The program is what the backend wants, lowered from `g`; all outlive this. `seed`: of the initial weights.
+  trainer(backend& on, const program& p, const graph& g, std::uint64_t seed) : on_(on), p_(p), g_(g), seed_(seed) {}
+  trainer(const trainer&) = delete;
+  ~trainer() { unload(); }
+
+  /// Goes on after a saved state.
+  void resume(const state_file<float>& from) {
+    on_all([&](rank& r) {
+      loaded_program& mine = loaded(r);
+      for (const auto& [value, whole] : from.tensors())
+        mine.give(value, std::span<const float>(whole, static_cast<std::size_t>(elements(g_[value].shape))));
+    });
+    done_ = from.step();
+  }
+
+  /// Steps that were trained, those of a state it went on from included.
+  long done() const { return done_; }
+
+  /// Trains so many steps more. Throws bad_input for data that do not fit, and `cancelled`: the steps before are kept.
+  /// Throws what `backend::run` does: then nothing is.
+  trained run(const batch_source& data, long steps, const train_options& o = {}) {
+    trained out;
+    detail::weights_of weights(g_, out);
+    shared_batches batches(g_, data);
+    const long first = done_, last = done_ + steps;
+    bool enough = false;
+    const auto steps_on = [&](rank& r) {
+      loaded_program& mine = loaded(r);
+      bool stop = false;
+      if (o.keep_changes) weights.before(r, mine);
+      for (long s = first + 1; s <= last && !stop; ++s) {
+        one_step(r, mine, batches, s, out);
+        if (!o.tell) continue;
+        if (r.number() == 0) stop = !o.tell({s, out.loss.back(), out.ms.back()});
+        r.agree(std::as_writable_bytes(std::span(&stop, 1)));
+      }
+      if (o.keep_changes) weights.after(r, mine);
+      if (r.leads()) enough = stop;
+    };
+    try {
+      on_all([&](rank& r) {
+        try {
+          steps_on(r);
+        } catch (const shared_batches::ended&) {}
+      });
+    } catch (const rank_failure&) {  // of several processes perhaps one alone had such data
+      batches.rethrow();
+      throw;
+    }
+    done_ += static_cast<long>(out.loss.size());
+    batches.rethrow();
+    if (enough) throw cancelled();
+    return out;
+  }
+
+  /// Writes weights and optimizer state as they are now. Throws bad_state if the file cannot be written.
+  void save(const std::string& path) {
+    std::optional<state_file<float>> to;
+    if (on_.is_first()) to.emplace(state_file<float>::create(path, g_, done_));
+    std::vector<float> elsewhere;
+    on_all([&](rank& r) {
+      const loaded_program& mine = loaded(r);
+      for (int v = 0; v < g_.value_count(); ++v) {
+        if (!state_file<float>::is_state(g_[v])) continue;
+        const auto n = static_cast<std::size_t>(elements(g_[v].shape));
+        if (!to && r.leads()) elsewhere.assign(n, 0);
+        r.barrier();
+        const std::span<float> whole(to ? to->data(v) : elsewhere.data(), n);
+        mine.collect(v, whole);
+        r.complete(whole);
+        r.barrier();
+      }
+    });
+    if (to) to->commit();
+  }
+
+ private:
+  loaded_program& loaded(rank& r) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto at = kept_.find(r.number()); at != kept_.end()) return *at->second;
+    }
+    std::unique_ptr<loaded_program> made = r.load(p_, g_, seed_);
+    const std::lock_guard lock(mutex_);
+    return *(kept_[r.number()] = std::move(made));
+  }
+
+  void one_step(rank& r, loaded_program& mine, shared_batches& batches, long number, trained& out) {
+    using clock = std::chrono::steady_clock;
+    const auto begin = clock::now();
+    mine.step(number, p_.passes, [&](int pass) { batches.feed(mine, number * p_.passes + pass); });
+    if (!r.leads()) return;
+    out.loss.push_back(mine.loss());
+    out.ms.push_back(std::chrono::duration<double, std::milli>(clock::now() - begin).count());
+  }
+
+  // If a rank fails all lose their programs, where they were loaded.
+  void on_all(const std::function<void(rank&)>& job) {
+    try {
+      on_.run([&](rank& r) {
+        try {
+          job(r);
+          r.barrier();
+        } catch (...) {
+          drop(r.number());
+          throw;
+        }
+      });
+    } catch (const rank_failure&) {
+      kept_.clear();
+      done_ = 0;
+      throw;
+    }
+  }
+  void drop(int number) {
+    std::unique_ptr<loaded_program> mine;
+    const std::lock_guard lock(mutex_);
+    if (const auto at = kept_.find(number); at != kept_.end()) mine = std::move(at->second);
+    kept_.erase(number);
+  }
+
+  // Programs end where they were loaded.
+  void unload() noexcept {
+    try {
+      on_.run([&](rank& r) { drop(r.number()); });
+    } catch (const std::exception&) {  // the ranks have failed for good
+    }
+    kept_.clear();
+  }
+
+  backend& on_;
+  const program& p_;
+  const graph& g_;
+  const std::uint64_t seed_;
+  long done_ = 0;
+  std::mutex mutex_;                                     // of what is kept
+  std::map<int, std::unique_ptr<loaded_program>> kept_;  // by rank, of this process
+};
+
+/// Trains from the beginning, or from a saved state.
+inline trained train(backend& on, const program& p, const graph& g, const batch_source& data, long steps,
+                     std::uint64_t seed, const train_options& o = {}, const state_file<float>* from = nullptr) {
+  trainer t(on, p, g, seed);
+  if (from != nullptr) t.resume(*from);
+  return t.run(data, steps, o);
+}
+
+}  // namespace cfp

@@ -1,0 +1,136 @@
+#pragma once
+
+// The exact solver: the best plan of a cost graph by eliminating one node at a time.
+//
+// Exact on any graph as long as the tables stay within the budget, which they do when few nodes are alive at
+// any cut through the graph (chains, residual connections, a few long-range nodes); the number of nodes
+// hardly matters.
+
+#include <cstdint>
+#include <limits>
+
+#include <cfp/solve/cost_graph.hpp>
+#include <cfp/solve/exact/dominance.hpp>
+#include <cfp/solve/exact/elimination.hpp>
+#include <cfp/solve/exact/repeats.hpp>
+#include <cfp/solve/memory/budget.hpp>
+#include <cfp/solve/memory/incumbent.hpp>
+#include <cfp/solve/memory/least_memory.hpp>
+#include <cfp/solve/memory/memory_search.hpp>
+#include <cfp/solve/problem.hpp>
+#include <cfp/solve/solution.hpp>
+
+namespace cfp::inline v0_1 {
+
+inline solution solve(const cost_graph& graph, const solve_options& options);
+
+namespace detail {
+
+/// The fastest plan of a graph with a run of equal segments, memory left aside; nothing where there is no such run.
+inline std::optional<solution> solve_repeats(const cost_graph& graph, const solve_options& options) {
+  constexpr std::size_t least_copies = 8;
+  const auto run = repeat_finder(graph).find(least_copies);
+  if (!run || !run_solver::worthwhile(graph, *run)) return std::nullopt;
+  run_solver by_powers(graph, *run, options);
+  const auto smaller = by_powers.smaller();
+  if (!smaller) return std::nullopt;
+  solution answer = solve(*smaller, options);
+  leave_if(options.stop);
+  if (!answer.feasible) return answer;
+  answer.choices = by_powers.expand(answer.choices);
+  const plan_cost cost = evaluate(graph, answer.choices);
+  answer.time = cost.time;
+  answer.memory = cost.memory;
+  if (answer.optimal) answer.bound = answer.time;
+  return answer;
+}
+
+/// A first good plan: the fastest of those that mix the plans which different prices of memory bring about,
+/// exactly, as far as a part of the budget goes. `least` is within the limit.
+inline void offer_mixture(const problem& p, std::int64_t limit, const plan_indices& least, const solve_options& options,
+                          incumbent& best, work_meter& meter) {
+  elimination e(p, options.max_entries / 4, meter.left() / 8, options.stop);
+  std::vector<plan_indices> seen;
+  const std::int64_t capacity = limit - p.base_memory - sums(p, least).transient;
+  constexpr double any = std::numeric_limits<double>::max();
+  const double price = find_memory_price(p, e, {capacity, any, 0, 0}, least, best, meter, &seen).price;
+  for (const double other : {0.7, 1.5, 0.4, 3.0}) {
+    if (!(price > 0) || meter.left() < 20 * e.work()) break;
+    meter.spend(e.work());
+    e.run(other * price);
+    seen.push_back(e.plan());
+  }
+  choice_mask keep(p.nodes.size());
+  for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+    keep[n].assign(p.nodes[n].size(), 0);
+    for (const plan_indices& plan : seen) keep[n][plan[n]] = 1;
+  }
+  const problem few = without_dominated(keep_only(p, keep), true);
+  solve_options part = options;
+  part.max_steps = meter.left() / 4;
+  part.max_seconds = options.max_seconds / 4;
+  work_meter share(part);
+  const double before = share.left();
+  memory_search(few, limit, part, best, share).run(-infinite_time);
+  meter.spend(before - share.left());
+}
+
+/// The rest of `solve`, for when the fastest plan of all exceeds the limit. `bound`: no plan takes less time.
+inline solution solve_within_limit(const problem& all, std::int64_t limit, const solve_options& options,
+                                   incumbent& best, work_meter& meter, double bound) {
+  const problem p = without_dominated(all, true);
+  const least_memory_plan least = least_memory(p, options, meter);
+  if (least.bound > limit) {
+    solution answer = best.finish(infinite_time);
+    if (least.bound < std::numeric_limits<std::int64_t>::max()) answer.least_memory = least.bound;
+    return answer;
+  }
+  if (!least.plan.empty()) {
+    best.offer(p, least.plan);
+    try {
+      if (least.memory <= limit) offer_mixture(p, limit, least.plan, options, best, meter);
+    } catch (const stopped&) {  // what was found stays
+    }
+  }
+  solution answer = best.finish(memory_search(p, limit, options, best, meter).run(bound));
+  // Tables may have been split only where the least memory was sought; then all that is known is "more than
+  // this".
+  if (!answer.feasible && answer.optimal && !least.plan.empty()) answer.least_memory = limit + 1;
+  return answer;
+}
+
+}  // namespace detail
+
+/// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget
+/// of `options` the answer is optimal, or proven infeasible; beyond it, `optimal` is false and the answer
+/// holds the best plan found and a proven lower bound (see `solution`). Throws `invalid_cost_graph`.
+inline solution solve(const cost_graph& graph, const solve_options& options = {}) try {
+  validate(graph);
+  detail::leave_if(options.stop);
+  if (const auto fastest = detail::solve_repeats(graph, options);
+      fastest &&
+      (!graph.memory_limit || (fastest->feasible && fastest->optimal && fastest->memory <= *graph.memory_limit)))
+    return *fastest;
+  detail::work_meter meter(options);
+  const std::int64_t limit = graph.memory_limit.value_or(std::numeric_limits<std::int64_t>::max());
+  detail::incumbent best(graph, limit);
+  const detail::problem all = detail::make_problem(graph);
+
+  const detail::problem p = detail::without_dominated(all, false);
+  if (p.dead) return best.finish(detail::infinite_time);
+  detail::elimination e(p, options.max_entries, meter.left() / 2, options.stop);
+  meter.spend(e.work());
+  const double bound = e.run(0);
+  if (bound == detail::infinite_time) return best.finish(bound);
+  detail::plan_indices plan = e.plan();
+  if (!e.exact()) detail::local_search(p).improve(plan, limit);
+  const bool fits = best.offer(p, plan);
+  if (fits && e.exact()) return best.finish(best.time());
+  if (!graph.memory_limit) return best.finish(bound);
+  return detail::solve_within_limit(all, limit, options, best, meter, bound);
+} catch (const detail::stopped&) {  // before anything was known
+  return detail::incumbent(graph, graph.memory_limit.value_or(std::numeric_limits<std::int64_t>::max()))
+      .finish(-detail::infinite_time);
+}
+
+}  // namespace cfp

@@ -1,0 +1,238 @@
+#pragma once
+
+// The fastest plan within a memory limit.
+//
+// A plan needs (sum of memory) + (largest transient). The search goes over bands of levels for the largest
+// transient, most promising first. In a band, transients count at least as its lower end, and choices above
+// its upper end are out; what is left is priced (memory_price.hpp), and either the band is hopeless, or it is
+// divided where the priced plan's transient is, or it is searched (pareto.hpp).
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include <cfp/solve/exact/dominance.hpp>
+#include <cfp/solve/exact/elimination.hpp>
+#include <cfp/solve/memory/budget.hpp>
+#include <cfp/solve/memory/incumbent.hpp>
+#include <cfp/solve/memory/least_memory.hpp>
+#include <cfp/solve/memory/memory_price.hpp>
+#include <cfp/solve/memory/pareto.hpp>
+#include <cfp/solve/memory/transient_band.hpp>
+#include <cfp/solve/problem.hpp>
+
+namespace cfp::inline v0_1::detail {
+
+class memory_search {
+ public:
+  /// Plans go to `best`; `p` must have no choice dropped that a memory limit could ask for.
+  memory_search(const problem& p, std::int64_t limit, const solve_options& options, incumbent& best, work_meter& meter)
+      : p_(p), limit_(limit), options_(options), best_(best), meter_(meter), levels_(transient_levels(p)) {}
+
+  /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best
+  /// plan, unless the budget ran out.
+  double run(double bound) {
+    bands_.push({bound, 0, 0, levels_.size() - 1, nullptr});
+    while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
+      transient_band next = bands_.top();
+      bands_.pop();
+      try {
+        look_at(next);
+      } catch (const stopped&) {
+        give_up(next);
+      }
+    }
+    const double rest = bands_.empty() ? infinite_time : bands_.top().bound;
+    return std::min({rest, unresolved_, best_.time()});
+  }
+
+ private:
+  static double rounding(double time, double priced) { return 1e-13 * (std::fabs(time) + priced); }
+
+  /// A bound from here on rules a plan out; `priced` as in `rounding`.
+  [[nodiscard]] double goal(double priced) const {
+    const double time = best_.time();
+    return time == infinite_time ? time : time - best_.resolution() + rounding(time, priced);
+  }
+
+  /// Leaves what is known of the band in it, for when it is stopped.
+  void look_at(transient_band& now) {
+    const problem p = narrow(now);
+    if (p.dead) return;
+    elimination e(p, options_.max_entries / 4, meter_.left() / 8, options_.stop);
+    constexpr double roughly = 0.02;
+    const priced_bound priced = find_price(p, e, now, roughly);
+    if (now.bound >= goal(0)) return;
+    if (priced.within.empty()) return give_up(now);
+    improve(p, priced.within);
+    const bool fits = best_.offer(p, priced.within);
+    if (!fits && !now.known) raise_price(p, e, now.price);
+    if (e.exact()) now.known = bounds_through(p, e, now);
+    if (!fits) {  // so its largest transient is above the floor, and the band can be divided
+      divide(now, sums(p, priced.within).transient);
+    } else if (e.exact()) {
+      search(without_hopeless(p, *now.known), now);
+    } else {
+      give_up(now);
+    }
+  }
+
+  /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves
+  /// `e` run at the price. The plan within is empty if none is known, which is only if tables were split.
+  priced_bound find_price(const problem& p, elimination& e, transient_band& now, double slack) {
+    priced_bound priced;
+    const std::int64_t capacity = limit_ - levels_[now.low] - p.base_memory;
+    const auto least = least_sum(memory_form(p), options_, meter_);
+    if (!least || least->sum - p.base_memory > capacity) {
+      now.bound = infinite_time;
+      return priced;
+    }
+    const plan_sums start = sums(p, least->plan);
+    if (start.time == infinite_time || start.memory - p.base_memory > capacity) {
+      meter_.spend(e.work());
+      now.bound = std::max(now.bound, e.run(0));
+      return priced;
+    }
+    priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_);
+    now.price = priced.price;
+    now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, now.price * static_cast<double>(capacity)));
+    if (priced.settled && best_.offer(p, priced.within)) now.bound = infinite_time;
+    return priced;
+  }
+
+  void improve(const problem& p, plan_indices plan) {
+    local_search(p).improve(plan, limit_);
+    best_.offer(p, plan);
+  }
+
+  /// For a first plan that is not slow, largest transient and all. Leaves `e` run at `price`.
+  void raise_price(const problem& p, elimination& e, double price) {
+    constexpr int max_raises = 12;
+    double raised = price;
+    for (int i = 0; i < max_raises; ++i) {
+      raised *= 1.5;
+      meter_.spend(e.work());
+      e.run(raised);
+      const plan_indices plan = e.plan();
+      if (!best_.offer(p, plan)) continue;
+      improve(p, plan);
+      break;
+    }
+    meter_.spend(e.work());
+    e.run(price);
+  }
+
+  void give_up(const transient_band& b) { unresolved_ = std::min(unresolved_, b.bound); }
+
+  /// Halfway between the band's floor and a level of it above the floor.
+  void divide(const transient_band& b, std::int64_t level) {
+    const std::int64_t middle = levels_[b.low] + (level - levels_[b.low] + 1) / 2;
+    const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
+    bands_.push({b.bound, b.price, b.low, static_cast<std::size_t>(above) - 1, b.known});
+    bands_.push({b.bound, b.price, static_cast<std::size_t>(above), b.high, b.known});
+  }
+
+  /// The choices of a band that can be part of a plan within the limit and faster than the best.
+  [[nodiscard]] problem narrow(const transient_band& b) const {
+    problem banded = with_transients_in(p_, levels_[b.low], levels_[b.high]);
+    if (banded.dead) return banded;
+    choice_mask keep = keep_all(banded);
+    for (std::size_t n = 0; n < banded.nodes.size(); ++n) {
+      const problem_node& node = banded.nodes[n];
+      for (std::size_t c = 0; c < node.size(); ++c) {
+        keep[n][c] = node.memory[c] + node.transient[c] + banded.base_memory <= limit_;
+      }
+    }
+    problem within = keep_only(banded, keep);
+    return b.known ? without_hopeless(within, *b.known) : without_dominated(within, true);
+  }
+
+  [[nodiscard]] problem without_hopeless(const problem& p, const choice_bounds& known) const {
+    choice_mask keep = keep_all(p);
+    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+      for (std::size_t c = 0; c < p.nodes[n].size(); ++c) {
+        keep[n][c] = known[n][static_cast<std::size_t>(p.nodes[n].original[c])] < goal(0);
+      }
+    }
+    return without_dominated(keep_only(p, keep), true);
+  }
+
+  /// What plans through each choice take at least, in a band whose `p` was run at its price. Choices not in
+  /// `p` are out for all parts of the band too: dominance in a band holds in its parts.
+  [[nodiscard]] std::shared_ptr<const choice_bounds> bounds_through(const problem& p, elimination& e,
+                                                                    const transient_band& b) {
+    meter_.spend(2 * e.work());
+    e.run_through();
+    auto bounds = std::make_shared<choice_bounds>(p.nodes.size());
+    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+      const problem_node& node = p.nodes[n];
+      (*bounds)[n].assign(static_cast<std::size_t>(p_.nodes[n].original.back()) + 1, infinite_time);
+      for (std::size_t c = 0; c < node.size(); ++c) {
+        const auto original = static_cast<std::size_t>(node.original[c]);
+        const double unused = b.price * static_cast<double>(limit_ - p.base_memory - node.transient[c]);
+        const double before = b.known ? (*b.known)[n][original] : -infinite_time;
+        const double bound = e.through_choice(n, c) - unused;
+        (*bounds)[n][original] = std::max(before, bound - rounding(bound, unused));
+      }
+    }
+    return bounds;
+  }
+
+  /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it
+  /// back.
+  void search(const problem& p, transient_band& now) {
+    if (p.dead) return;
+    const std::int64_t floor = levels_[now.low];
+    elimination e(p, options_.max_entries / 4, infinite_time, options_.stop);
+    if (!e.exact()) return give_up(now);
+    if (find_price(p, e, now, 0).within.empty() || now.bound >= goal(0)) return;
+    const double all_memory = now.price * static_cast<double>(limit_ - floor - p.base_memory);
+    meter_.spend(2 * e.work());
+    e.run_through();
+    pareto_search labels(p, e, now.price, limit_ - p.base_memory, floor, options_.max_entries / 8, meter_);
+
+    // Only plans below targets that rise from the bound: what a target cuts off is slower than it, so either
+    // the fastest plan is found or the target is the new bound. Each time first with small sets, for a good
+    // plan.
+    const bool divisible = now.low < now.high;
+    const double max_work = divisible ? divisible_work + 40 * e.work() : infinite_time;
+    const double first_bound = now.bound;
+    const double first_gap = goal(all_memory) - now.bound;
+    for (const double fraction : {1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0}) {
+      const auto target = [&] { return std::min(goal(all_memory), first_bound + fraction * first_gap); };
+      pareto_outcome outcome = labels.run(target(), few_labels, max_work);
+      if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
+      if (outcome.complete && outcome.open < target()) {
+        outcome = labels.run(target(), std::numeric_limits<std::size_t>::max(), max_work);
+        if (!outcome.plan.empty()) best_.offer(p, outcome.plan);
+      }
+      if (outcome.complete) now.bound = std::max(now.bound, target());
+      const double gap = goal(all_memory) - now.bound;
+      if (!(gap > 0)) return;
+      if (gap < first_gap / 2 && !meter_.over()) return bands_.push(now);  // many more choices are hopeless now
+      if (!outcome.complete) return divisible && !meter_.over() ? divide(now, levels_[now.high]) : give_up(now);
+      const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
+      if (fraction == 1.0 / 4 && others_first && ++now.visits <= max_visits) return bands_.push(now);
+    }
+  }
+
+  static constexpr std::size_t few_labels = 10;
+  static constexpr double divisible_work = 1e7;  // steps after which a band is divided rather than searched on
+  static constexpr int max_visits = 3;           // so often a band is put back because others look better
+
+  const problem& p_;
+  std::int64_t limit_;
+  const solve_options& options_;
+  incumbent& best_;
+  work_meter& meter_;
+  std::vector<std::int64_t> levels_;
+  std::priority_queue<transient_band> bands_;
+  double unresolved_ = infinite_time;  // least bound of the bands given up
+};
+
+}  // namespace cfp::detail

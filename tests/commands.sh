@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# commands.sh CFP MODEL: every command of the program does what it says, and files go from one to the other.
+set -euo pipefail
+cfp=$1 model=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+common=(--model "$model" --batch 4 --seq 16)
+
+says() {  # says WORDS COMMAND...: it ends well, and its output has the words
+  local words=$1
+  shift
+  "$@" > "$folder/out" 2> "$folder/err" || { echo "FAILED: $*"; cat "$folder/out" "$folder/err"; exit 1; }
+  [ -z "$words" ] || grep -qE -- "$words" "$folder/out" || { echo "FAILED: $* does not say '$words':"; cat "$folder/out"; exit 1; }
+  awk -v what="$*" 'length > 120 { print "FAILED: " what " prints a line of " length " columns: " $0; exit 1 }' "$folder/out"
+}
+holds() {  # holds FILE WORDS...: the file has all of them
+  local file=$1
+  shift
+  for words in "$@"; do
+    grep -qF -- "$words" "$file" || { echo "FAILED: $file lacks '$words'"; head -c 2000 "$file"; exit 1; }
+  done
+}
+
+says "operators .* blocks .* segments" "$cfp" analyse "${common[@]}" --summary "$folder/analysis.json"
+holds "$folder/analysis.json" '"exhaustive_log10"' '"data_parallel"'
+says "found after running the segments" "$cfp" plan "${common[@]}" --profile "$folder/table.json" --save-plan "$folder/plan.json" --save-header "$folder/my_plan.hpp"
+holds "$folder/my_plan.hpp" "namespace my_plan"
+holds "$folder/plan.json" '"decisions"' '"predicted_ms"'
+# What parts take is not measured again: the table has the same ones. (Segments run whole may be new.)
+parts() { sed -n '/^ "milliseconds"/,/^ }/p' "$folder/table.json" | grep -E '^  "' | grep -v '^  "whole '; }
+before=$(parts)
+[ "$(wc -l <<< "$before")" -gt 50 ] || { echo "FAILED: the table has few parts:"; echo "$before"; exit 1; }
+says "found after running the segments" "$cfp" plan "${common[@]}" --profile "$folder/table.json"
+[ "$before" = "$(parts)" ] || { echo "FAILED: other parts were measured"; diff <(echo "$before") <(parts); exit 1; }
+says "next best" "$cfp" explain "${common[@]}" --profile "$folder/table.json"
+says "verified over 4 steps" "$cfp" verify "${common[@]}" --steps 4 --plan "$folder/plan.json"
+says "data_parallel" "$cfp" compare "${common[@]}" --compare 3 --profile "$folder/table.json" --against "$folder/plan.json"
+grep -qF "$folder/plan.json" "$folder/out" || { echo "FAILED: the plan given is not compared"; cat "$folder/out"; exit 1; }
+says "trained steps 1 to 6" "$cfp" train "${common[@]}" --steps 6 --plan "$folder/plan.json" --save-state "$folder/state.safetensors"
+says "trained steps 7 to 9" "$cfp" train "${common[@]}" --steps 3 --plan "$folder/plan.json" --load-state "$folder/state.safetensors"
+says "" "$cfp" export "${common[@]}" --plan "$folder/plan.json" --save-header "$folder/again.hpp"
+diff <(sed 's/my_plan/again/g' "$folder/my_plan.hpp") "$folder/again.hpp"
+# A configuration is a file, or a directory that has it.
+mkdir "$folder/checkpoint"
+cp "$model" "$folder/checkpoint/config.json"
+says "2 ranks|sequence=16" "$cfp" analyse --model "$folder/checkpoint" --batch 4 --seq 16
+# The summary of a run has its keys.
+says "verified over 4 steps" "$cfp" run "${common[@]}" --steps 4 --compare 3 --profile "$folder/table.json" --summary "$folder/run.json"
+holds "$folder/run.json" '"model"' '"layers"' '"batch"' '"sequence"' '"type"' '"mesh"' '"operators"' '"blocks"' '"segments"' '"search"' \
+  '"exhaustive_log10"' '"strategies"' '"profiled"' '"profile_seconds"' '"solve_seconds"' '"plans"' '"predicted_ms"' '"measured_ms"' \
+  '"predicted_peak_bytes"' '"measured_peak_bytes"' '"ratio_to_found"' '"collectives"' '"bytes_per_rank"' '"outside_kernels"' \
+  '"oversubscribed"' '"verification"' '"loss_single"' '"loss_parallel"' '"max_relative_error"' '"parameters_left_out"'
+# A described machine runs fused kernels unless asked for the other; the first lines say which.
+says "operators fused as kernels for GPUs compute them" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --summary "$folder/machine.json"
+holds "$folder/machine.json" '"step_ms"' '"kernels"'
+says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
+holds "$folder/there.json" '"decisions"'

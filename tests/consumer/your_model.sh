@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# your_model.sh BUILD WORK CXX INCLUDE FLAGS...: the project of the documentation, with what BUILD has installed, and from headers alone.
+set -euo pipefail
+build=$1 work=$2 cxx=$3 include=$4
+shift 4
+here=$(realpath "$(dirname "$0")")/your_model
+rm -rf "$work"
+mkdir -p "$work"
+cmake --install "$build" --prefix "$work/installed" > "$work/install.log"
+cmake -S "$here" -B "$work/mixer" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$cxx" -Dcfp_ROOT="$work/installed"
+cmake --build "$work/mixer"
+cd "$work"
+"$work/mixer/mixer" | tee "$work/out"
+grep -q "verified over 10 steps" "$work/out"
+grep -q "trained steps 1 to 100" "$work/out"
+for file in mixer_plan.json mixer_plan.hpp mixer.safetensors; do [ -s "$file" ] || { echo "no $file"; exit 1; }; done
+# The plan is C++ that the compiler checks.
+printf '#include "mixer_plan.hpp"\nint main() {}\n' > plan.cpp
+"$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I "$include" plan.cpp
+# The program that was installed finds its models.
+[ ! -x installed/bin/cfp ] || installed/bin/cfp analyse --model gpt2 | grep -q "operators"
+# README's program, with what was installed.
+sed 's/mixer/readme/g; s/main.cpp/readme.cpp/' "$here/CMakeLists.txt" > CMakeLists.txt
+cp "$here/readme.cpp" .
+cmake -S . -B readme -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$cxx" -Dcfp_ROOT="$work/installed"
+cmake --build readme
+readme/readme | tee out
+grep -q "verified over 10 steps" out
+# From headers alone the same program compiles too.
+"$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I "$include" "$@" "$here/main.cpp"

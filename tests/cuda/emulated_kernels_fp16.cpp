@@ -1,5 +1,0 @@
-#include "emulated_queue.hpp"
-
-#include <cfp/runtime/cuda/kernels.hpp>
-
-template class cfp::cuda::kernels<cfp::fp16, emulated::queue>;

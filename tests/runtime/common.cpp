@@ -1,0 +1,1 @@
+// So that what `common.hpp` includes is compiled once.

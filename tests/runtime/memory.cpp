@@ -1,0 +1,72 @@
+// What a rank really takes for a program is what was planned and little more.
+#include "../catch.hpp"
+
+#include "../counting_new.hpp"
+#include "small.hpp"
+
+#include <cfp/session/race.hpp>
+
+using namespace cfp;
+using namespace cfp::families;
+using namespace small_tests;
+
+namespace {
+
+void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, number type) {
+  const auto ranks = threads(mesh, type);
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+  for (int n = 0; n < 6; ++n) {
+    schedule order;
+    order.overlap = n % 2 == 1;
+    order.ahead = 1 + n % 3;
+    const plan p = random_plan(g, mesh, d, random, ranks->lowered_for().real_bytes, order);
+    const program& code = p.code;
+    const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code);
+    std::vector<double> taken(static_cast<std::size_t>(mesh.devices())), left(taken.size()), held(taken.size()),
+        held_after(taken.size());
+    ranks->run([&](rank& r) {
+      const auto me = static_cast<std::size_t>(r.number());
+      const long held_before = r.bytes(), base = counting::bytes_now;
+      counting::bytes_peak = base;
+      auto loaded = r.load(code, g, 3);
+      for (long s = 1; s <= 2; ++s) loaded->step(s, code.passes);
+      taken[me] = static_cast<double>(counting::bytes_peak - base);
+      held[me] = static_cast<double>(r.bytes() - held_before);
+      loaded.reset();
+      held_after[me] = static_cast<double>(r.bytes() - held_before);
+      const long kept = counting::bytes_now;  // by the device, for all its programs
+      r.load(code, g, 3)->step(1, code.passes);
+      left[me] = static_cast<double>(counting::bytes_now - kept);
+      r.barrier();
+    });
+    INFO("case " << n << " on " << mesh.devices() << " ranks in " << name_of(type));
+    for (std::size_t k = 0; k < taken.size(); ++k) {
+      CHECK(taken[k] >= static_cast<double>(planned));
+      CHECK(taken[k] <= static_cast<double>(most));
+      CHECK(held[k] >= static_cast<double>(planned));
+      CHECK(held[k] <= static_cast<double>(most));
+      CHECK(held[k] <= taken[k]);
+      CHECK(held_after[k] == 0);
+      CHECK(left[k] == 0);
+    }
+    const observed seen = race(*ranks, {&code}, g, byte_text(some_text(), 4 / g.passes, 8, 5), {1, 3, {}})[0];
+    CHECK(static_cast<double>(seen.peak_bytes) == *std::max_element(held.begin(), held.end()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a rank takes no more memory than is predicted") {
+  std::mt19937 random(5);
+  training how;
+  how.clip = 1;
+  for (const int pieces : {1, 2}) {
+    how.micro_batches = pieces;
+    gpt_config c = tiny_config();
+    c.batch = 4 / pieces;
+    const graph g = differentiate(refine(gpt(c)), how);
+    for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2}), mesh_of({2, 2})})
+      for (const number type : {number::float64, number::float32, number::bfloat16})
+        check_models(g, mesh, random, type);
+  }
+}

@@ -1,0 +1,561 @@
+// A user's own model from its function to a trained plan, through one object: what is returned, printed and saved, and
+// what is refused.
+#include "../catch.hpp"
+
+#include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/model/random_words.hpp>
+#include <cfp/session/session.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+using namespace cfp;
+
+namespace {
+
+// An operator of the user's own: a gate with a weight for each channel.
+inline constexpr struct gated_t : op<"... width, width -> ... width", gated_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T weight) {
+    return x * cfp::sigmoid(x * weight);
+  }
+} gated;
+
+// Rows of numbers and of kinds, of which the next kind is to be found.
+model own_model(long rows, long width = 32) {
+  model net;
+  const dimension batch{"batch", rows}, time{"time", 4}, channels{"channels", 16}, inner{"inner", width},
+      kinds{"kinds", 8};
+  const tensor signal = net.input("signal", {batch, time, channels}, element::real, {0, 0.3});
+  const tensor kind = net.input("kind", {batch, time}, element::index, {0, 0, 8});
+  const tensor next = net.input("next", {batch, time}, element::index, {0, 0, 8});
+  tensor x = add(signal, lookup(net.weight("table", {kinds, channels}, {0, 0.5}), kind));
+  for (const char* layer : {"layer.0", "layer.1"}) {
+    net.scope(layer);
+    const tensor up = linear(x, net.weight("up", {channels, inner}, {0, 0.3}));
+    const tensor on = gated(up, net.weight("gate", {inner}, {1.0}));
+    x = add(x, linear(on, net.weight("down", {inner, channels}, {0, 0.3})));
+  }
+  net.scope("");
+  const tensor logits = linear(x, net.weight("head", {channels, kinds}, {0, 0.3}));
+  const tensor most = logits_max(logits), sum = logits_sum(logits, most);
+  net.recorded.loss = cross_entropy(logits, next, most, sum, 1.0 / static_cast<double>(rows * 4)).id;
+  return net;
+}
+
+// The same rows however a step cuts its batch.
+batch_source rows_of(long rows) {
+  return [rows](long number) {
+    std::vector<float> signal;
+    std::vector<std::int32_t> kind, next;
+    for (long i = number * rows * 4; i < (number + 1) * rows * 4; ++i) {
+      const auto words = random_words(9, 0, static_cast<std::uint64_t>(i));
+      const int now = static_cast<int>(words.v[0] % 8);
+      kind.push_back(now);
+      next.push_back((3 * now + 1) % 8);
+      for (std::uint64_t c = 0; c < 16; ++c)
+        signal.push_back(static_cast<float>(random_words(9, 1 + c, static_cast<std::uint64_t>(i)).v[0]) / 4.3e9f -
+                         0.5f);
+    }
+    return batch{{"signal", signal}, {"kind", kind}, {"next", next}};
+  };
+}
+
+session_options with_kernels(const std::string& mesh = "data=2") {
+  session_options o;
+  o.mesh = mesh;
+  o.kernels = kernels_of<gated_t>();
+  o.how.rate = 1e-2;
+  o.name = "own model";
+  return o;
+}
+
+struct folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("cfp_session_" + std::to_string(std::random_device{}()));
+  folder() { std::filesystem::create_directories(path); }
+  ~folder() { std::filesystem::remove_all(path); }
+  std::string operator/(const char* name) const { return (path / name).string(); }
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+template <class T>
+std::string printed(const T& x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
+}
+
+// The sentence of what is refused.
+template <class Refusal = bad_input, class F>
+std::string refused(const F& f) {
+  try {
+    f();
+  } catch (const std::runtime_error& e) {
+    return dynamic_cast<const Refusal*>(&e) != nullptr ? e.what() : std::string("something else: ") + e.what();
+  }
+  return "nothing is refused";
+}
+
+bool says(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* w : words)
+    if (text.find(w) == std::string::npos) {
+      return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("what is known of a model before anything runs") {
+  session s(own_model(8), with_kernels());
+  CHECK(s.overview().needs.empty());
+  const structure& known = s.analyse();
+  CHECK(known.model == "own model");
+  CHECK(known.mesh == "data=2");
+  CHECK(known.forward > 0);
+  CHECK(known.operators > known.forward);
+  CHECK(known.blocks > 0);
+  CHECK(known.segments > 0);
+  CHECK(known.strategies > 0);
+  CHECK(known.log10_operators > known.log10_blocks);
+  CHECK(known.parameters == 8 * 16 + 2 * (16 * 32 + 32 + 32 * 16) + 16 * 8);
+  CHECK(known.uneven.empty());
+  REQUIRE(known.needs.size() >= 3);
+  const structure::need &whole = known.needs.front(), *scattered = nullptr;
+  CHECK(whole.plan == "replicated");
+  CHECK(whole.sent == 0);
+  CHECK(whole.weights == 4 * static_cast<long>(known.parameters));
+  CHECK(whole.state == 2 * whole.weights);
+  for (const structure::need& n : known.needs)
+    if (n.plan == "zero3") scattered = &n;
+  REQUIRE(scattered != nullptr);
+  CHECK(scattered->weights < whole.weights);
+  CHECK(scattered->state < whole.state);
+  CHECK(scattered->sent > 0);
+  CHECK(says(printed(known), {" operators (", " blocks (", " segments (", "search space: 10^", "strategies to measure",
+                              "weights GiB", "sends MiB", "replicated", "data_parallel", "zero3"}));
+  const auto j = nlohmann::json::parse(known.json());
+  CHECK(j["operators"] == known.operators);
+  CHECK(j["blocks"] == known.blocks);
+  CHECK(j["segments"]["unique"] == known.unique_segments);
+  CHECK(j["parameters"] == known.parameters);
+  CHECK(j["plans"]["zero3"]["bytes_per_rank"] == scattered->sent);
+
+  CHECK(says(printed(session(own_model(9), with_kernels()).overview()), {"left out: ", "batch"}));  // 9 rows on 2 ranks
+}
+
+TEST_CASE("a model of one's own is planned, verified, trained and compared") {
+  session s(own_model(8), with_kernels());
+  const batch_source rows = rows_of(8);
+  const found_plan& found = s.plan();
+  CHECK(&s.plan() == &found);
+  CHECK(found.model == "own model");
+  CHECK(found.mesh == "data=2");
+  CHECK(found.measured > 0);
+  CHECK_FALSE(found.from_file);
+  CHECK(found.best.predicted_ms > 0);
+  CHECK(found.peak_bytes == predicted_peak(found.best.code));
+  CHECK(found.weight_bytes > 0);
+  CHECK(found.state_bytes > 0);
+  REQUIRE(found.lines.size() > 3);
+  REQUIRE(found.others.size() >= 3);
+  CHECK(found.others.front().name == "replicated");
+  for (const plan& other : found.others) CHECK(other.predicted_ms > 0);
+  CHECK(says(printed(found), {"measured ", "programs in", "solved in", "a choice says what each mesh axis splits",
+                              "decision", "choice", "data=", "memory of a rank, MiB: weights "}));
+  const auto plan_json = nlohmann::json::parse(found.json());
+  CHECK(plan_json["model"] == "own model");
+  CHECK(plan_json["mesh"] == "data=2");
+  CHECK(plan_json["predicted_ms"] == found.best.predicted_ms);
+  CHECK(plan_json["predicted_peak_bytes"] == found.peak_bytes);
+  CHECK(plan_json["measured"] == found.measured);
+  CHECK(plan_json["decisions"].size() == found.lines.size());
+  CHECK(plan_json["others"].size() == found.others.size());
+
+  const verification v = s.verify(rows, 6);
+  CHECK(v.holds());
+  CHECK(v.steps == 6);
+  CHECK(v.alone.size() == 6);
+  CHECK(v.together.size() == 6);
+  CHECK(v.alone.back() < v.alone.front());
+  CHECK(v.left_out.of == static_cast<long>(s.overview().parameters));
+  CHECK(v.stored_as.empty());
+  CHECK(says(printed(v), {"verified over 6 steps: loss ", "largest relative difference", "parameters"}));
+  const auto verified = nlohmann::json::parse(v.json());
+  CHECK(verified["holds"] == true);
+  CHECK(verified["loss_single"] == v.alone);
+  CHECK(verified["loss_parallel"] == v.together);
+
+  std::vector<long> steps;
+  const training_report first = s.train(rows, 6, [&](const step_report& r) {
+    steps.push_back(r.step);
+    CHECK(r.loss > 0);
+    CHECK(r.ms > 0);
+    return true;
+  });
+  CHECK(steps == std::vector<long>{1, 2, 3, 4, 5, 6});
+  CHECK(first.first == 1);
+  CHECK(first.last == 6);
+  CHECK(first.loss == v.together);  // the same plan from the same weights on the same data
+  const training_report more = s.train(rows, 30);
+  CHECK(more.first == 7);
+  CHECK(more.last == 36);
+  CHECK(more.loss.size() == 30);
+  CHECK(more.ms.size() == 30);
+  CHECK(more.loss.back() < 0.7 * first.loss.front());
+  CHECK(says(printed(first), {"trained steps 1 to 6: loss ", "ms a step"}));
+  CHECK(printed(training_report()) == "nothing was trained\n");
+  const auto report = nlohmann::json::parse(more.json());
+  CHECK(report["first"] == 7);
+  CHECK(report["loss"] == more.loss);
+
+  const plan_comparison c = s.compare(rows, 4);
+  REQUIRE(c.plans.size() == 1 + found.others.size());
+  CHECK(c.plans.front().plan == "found");
+  CHECK(c.plans.front().ratio == std::array<double, 3>{1, 1, 1});
+  CHECK(c.counts_agree());
+  CHECK(c.tokens == 32);
+  CHECK(c.ranks_here == 2);
+  long sent = 0;
+  for (const plan_comparison::entry& e : c.plans) {
+    INFO(e.plan);
+    CHECK(e.predicted_ms > 0);
+    CHECK(e.measured_ms > 0);
+    CHECK(e.measured_peak > 0);
+    CHECK(e.measured_peak <= e.predicted_peak);
+    CHECK(e.outside >= 0);
+    CHECK(e.outside < 1);
+    sent += e.sent.total_bytes();
+  }
+  CHECK(sent > 0);
+  CHECK(says(printed(c), {"predicted", "measured", "tokens/s", "peak MiB", "sent MiB", "found", "replicated"}));
+  const auto compared = nlohmann::json::parse(c.json());
+  REQUIRE(compared.size() == c.plans.size());
+  CHECK(compared[0]["name"] == "found");
+  CHECK(compared[1]["predicted_peak_bytes"] == c.plans[1].predicted_peak);
+
+  CHECK(says(s.explain(), {"strategy", "next best", "layer.0", "plan replicated: "}));
+  CHECK(s.train(rows, 1).first == 37);  // none of this disturbs the training
+}
+
+TEST_CASE("sessions on two axes, in micro-batches, in bfloat16, with measured times kept") {
+  const folder files;
+  session_options o = with_kernels("data=2,model=2");
+  o.micro_batches = 2;
+  o.type = number::bfloat16;
+  o.how.clip = 1;
+  o.table = files / "times.json";
+  session s(own_model(4), o);
+  std::vector<std::string> told;
+  CHECK(s.plan().model == "own model micro_batches=2 bfloat16");
+  const int measured = s.plan().measured;
+  CHECK(measured > 0);
+  const verification v = s.verify(rows_of(4), 5);
+  CHECK(v.holds());
+  CHECK(v.stored_as == "bfloat16");
+  CHECK(v.stored_apart > 0);
+  CHECK(says(printed(v), {"that was in float32; in bfloat16 the loss is within"}));
+  const plan_comparison c = s.compare(rows_of(4), 2);
+  CHECK(c.counts_agree());
+  CHECK(c.tokens == 32);
+
+  o.tell = [&](const progress& p) {
+    told.push_back(p.what);
+    return true;
+  };
+  // Parts in the table are not measured again, and none is new. (Segments run whole are run again before plans are
+  // compared, and corrected figures may lead to a plan whose segments are new.)
+  const auto parts = [&] {
+    auto all = nlohmann::json::parse(std::ifstream(o.table)).at("milliseconds");
+    for (auto at = all.begin(); at != all.end();) at = at.key().starts_with("whole ") ? all.erase(at) : std::next(at);
+    return all;
+  };
+  const nlohmann::json before = parts();
+  CHECK(before.size() > 20);
+  session again(own_model(4), o);
+  again.plan();
+  CHECK(parts() == before);
+  CHECK(std::any_of(told.begin(), told.end(), [](const std::string& t) { return says(t, {"running the segments"}); }));
+  std::ofstream(o.table) << "no table";
+  CHECK(says(refused([&] { session(own_model(4), o).plan(); }),
+             {"table ", "times.json", "; name another file, or remove it"}));
+}
+
+TEST_CASE("a lazy session says how much it had to measure") {
+  session_options o = with_kernels();
+  o.lazy = true;
+  session s(own_model(8), o);
+  const found_plan& found = s.plan();
+  CHECK(found.figures > 0);
+  CHECK(found.figures_measured <= found.figures);
+  CHECK(says(printed(found), {" figures ", "were measured; bounds say that no other plan is faster"}));
+  CHECK(s.verify(rows_of(8), 3).holds());
+}
+
+TEST_CASE("a training goes on from a saved state, on another mesh too") {
+  const folder files;
+  const std::string half = files / "half.safetensors", begun = files / "begun.safetensors";
+  const batch_source rows = rows_of(8);
+  session s(own_model(8), with_kernels());
+  s.save_state(begun);
+  s.train(rows, 4);
+  s.save_state(half);
+  const training_report rest = s.train(rows, 3);
+  CHECK(rest.first == 5);
+  session other(own_model(8), with_kernels("model=4"));
+  other.load_state(half);
+  const training_report there = other.train(rows, 3);
+  CHECK(there.first == 5);
+  CHECK(there.last == 7);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(there.loss[i] == Approx(rest.loss[i]).epsilon(1e-4));
+  const verification v = other.verify(rows, 3);
+  CHECK(v.holds());
+  CHECK(v.begun_after == 4);
+  CHECK(v.together == there.loss);
+  CHECK(says(printed(v), {"going on after step 4"}));
+  other.load_state(begun);
+  CHECK(other.train(rows, 1).first == 1);
+  CHECK(says(refused<bad_state>([&] { other.load_state(files / "nothing"); }), {"nothing: cannot be read"}));
+  CHECK(says(refused<bad_state>([&] { session(own_model(8, 64), with_kernels()).load_state(half); }),
+             {"tensor 'layer.0.up' has shape [16,32], the model's is [16,64]"}));
+}
+
+TEST_CASE("a saved plan is used again, compared with, and refused elsewhere") {
+  const folder files;
+  const std::string file = files / "plan.json";
+  session s(own_model(8), with_kernels());
+  s.save_plan(file);
+  const auto j = nlohmann::json::parse(text_of(file));
+  CHECK(j["model"] == "own model");
+  CHECK(j["mesh"]["data"] == 2);
+  session same(own_model(8), with_kernels());
+  const found_plan& used = same.use_plan(file);
+  CHECK(used.from_file);
+  CHECK(used.measured == 0);
+  CHECK(used.best.choices == s.plan().best.choices);
+  CHECK(used.best.predicted_ms == s.plan().best.predicted_ms);
+  CHECK(says(printed(used), {"from a file; ", "ms when it was found"}));
+  CHECK(same.verify(rows_of(8), 3).holds());
+  CHECK(same.train(rows_of(8), 2).loss == s.train(rows_of(8), 2).loss);
+  CHECK(same.compare(rows_of(8), 2).plans.size() == 1);
+  CHECK(refused([&] { same.explain(); }) == "a plan from a file has no measurements to explain it by");
+
+  session beside(own_model(8), with_kernels());
+  beside.compare_with(file);
+  CHECK(beside.plan().others.back().name == file);
+  CHECK(beside.compare(rows_of(8), 2).plans.back().plan == file);
+
+  session_options named = with_kernels();
+  named.name = "another";
+  CHECK(says(refused([&] { session(own_model(8), named).use_plan(file); }),
+             {"plan ", "plan.json: is of model 'own model', this is 'another'"}));
+  CHECK(says(refused([&] { session(own_model(8), with_kernels("data=4")).use_plan(files / "none"); }),
+             {"none: cannot be read"}));
+  CHECK(
+      says(refused([&] { session(own_model(8), with_kernels("model=2")).use_plan(file); }), {"plan ", "plan.json: "}));
+  std::ofstream(file) << "{";
+  CHECK(says(refused([&] { session(own_model(8), with_kernels()).use_plan(file); }), {"plan ", "plan.json: "}));
+}
+
+TEST_CASE("a plan's header is checked by the compiler, in a namespace named as its file") {
+  const folder files;
+  session s(own_model(8), with_kernels());
+  s.save_header(files / "my-plan.hpp");
+  CHECK(says(text_of(files / "my-plan.hpp"), {"namespace my_plan", "struct plan", "own model"}));
+  std::ofstream(files / "main.cpp") << "#include \"my-plan.hpp\"\nstatic_assert(my_plan::plan::passes == 1);\nint "
+                                       "main() {}\n";
+  const std::string command =
+      std::string(CFP_CXX) + " -std=c++20 -fsyntax-only -I" CFP_SOURCE_DIR "/include " + (files / "main.cpp");
+  CHECK(std::system(command.c_str()) == 0);
+}
+
+TEST_CASE("data that do not fit the model are refused in one sentence") {
+  session s(own_model(8), with_kernels());
+  const batch_source rows = rows_of(8);
+  // What becomes of batch 3 is up to the case.
+  const auto with = [&](const std::function<void(batch&)>& change) -> batch_source {
+    return [&rows, change](long number) {
+      batch b = rows(number);
+      if (number == 3) change(b);
+      return b;
+    };
+  };
+  const std::vector<std::pair<batch_source, std::string>> cases = {
+      {with([](batch& b) { b.erase("signal"); }), "batch 3: input 'signal' is missing"},
+      {with([](batch& b) { b["signal"] = std::vector<float>(3); }),
+       "batch 3: input 'signal' has 3 elements, the model takes 512"},
+      {with([](batch& b) { b["signal"] = std::vector<std::int32_t>(512); }),
+       "batch 3: input 'signal' holds indices, the model takes numbers (float)"},
+      {with([](batch& b) { b["kind"] = std::vector<float>(32); }),
+       "batch 3: input 'kind' holds numbers, the model takes indices (std::int32_t)"},
+      {with([](batch& b) { std::get<std::vector<std::int32_t>>(b["kind"])[5] = 8; }),
+       "batch 3: input 'kind' has index 8 at place 5, the model takes those from 0 to 7"},
+      {with([](batch& b) { std::get<std::vector<std::int32_t>>(b["next"])[0] = -1; }),
+       "batch 3: input 'next' has index -1 at place 0, the model takes those from 0 to 7"}};
+  for (const auto& [data, sentence] : cases) {
+    CHECK(refused([&, &from = data] { s.train(from, 5); }) == sentence);
+    CHECK(refused([&, &from = data] { s.verify(from, 5); }) == sentence);
+    CHECK(refused([&, &from = data] { s.compare(from, 5); }) == sentence);
+  }
+  // What is there besides is nobody's business, and the steps before are kept.
+  const batch_source more = with([](batch& b) { b["unknown"] = std::vector<float>(1); });
+  const training_report after = s.train(more, 5);
+  CHECK(after.first == 3);
+  const folder files;
+  s.save_plan(files / "plan.json");
+  session straight(own_model(8), with_kernels());
+  straight.use_plan(files / "plan.json");
+  const training_report at_once = straight.train(rows, 7);
+  CHECK(std::equal(after.loss.begin(), after.loss.end(), at_once.loss.begin() + 2, at_once.loss.end()));
+  CHECK(s.verify(rows, 3).holds());
+}
+
+TEST_CASE("an exception of a batch source comes through") {
+  session s(own_model(8), with_kernels());
+  const auto data = [](long number) -> batch {
+    if (number == 2) throw std::runtime_error("the disk is full");
+    return rows_of(8)(number);
+  };
+  CHECK(refused<std::runtime_error>([&] { s.train(data, 4); }) == "the disk is full");
+  CHECK(s.train(rows_of(8), 2).first == 2);
+}
+
+namespace {
+
+std::atomic<bool> broken{false};
+
+own_kernels breakable() {
+  static own_kernel whole;
+  own_kernels out = kernels_of<gated_t>();
+  whole = out.front();
+  out.front().in_float32 = [](const call& c) {
+    if (broken) throw std::runtime_error("out of luck");
+    whole.in_float32(c);
+  };
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a training outlives what fails beside it, and begins anew where it fails itself") {
+  session_options o = with_kernels();
+  o.kernels = breakable();
+  session s(own_model(8), o);
+  const batch_source rows = rows_of(8);
+  const training_report first = s.train(rows, 2);
+  broken = true;
+  CHECK(says(refused<rank_failure>([&] { s.compare(rows, 2); }), {"failed: out of luck"}));
+  broken = false;
+  const training_report more = s.train(rows, 2);
+  CHECK(more.first == 3);
+  broken = true;
+  CHECK(says(refused<rank_failure>([&] { s.train(rows, 2); }), {"failed: out of luck"}));
+  broken = false;
+  const training_report again = s.train(rows, 4);
+  CHECK(again.first == 1);
+  CHECK(std::equal(first.loss.begin(), first.loss.end(), again.loss.begin()));
+  CHECK(std::equal(more.loss.begin(), more.loss.end(), again.loss.begin() + 2));
+}
+
+TEST_CASE("an operator without a kernel is named with the line to add") {
+  session_options o = with_kernels();
+  o.kernels = {};
+  session s(own_model(8), o);
+  CHECK(s.analyse().operators > 0);  // nothing is run
+  CHECK(says(refused<rank_failure>([&] { s.plan(); }),
+             {"operator 'gated' is not in the catalogue: give the session .kernels = cfp::kernels_of<gated_t>()"}));
+}
+
+TEST_CASE("a callback says that it is enough") {
+  session s(own_model(8), with_kernels());
+  const batch_source rows = rows_of(8);
+  long last = 0;
+  CHECK_THROWS_AS(s.train(rows, 10,
+                          [&](const step_report& r) {
+                            last = r.step;
+                            return r.step < 4;
+                          }),
+                  cancelled);
+  CHECK(last == 4);
+  const training_report rest = s.train(rows, 2);  // what was trained is kept
+  CHECK(rest.first == 5);
+  session straight(own_model(8), with_kernels());
+  straight.use_plan([&] {
+    static const folder files;
+    s.save_plan(files / "plan.json");
+    return files / "plan.json";
+  }());
+  const training_report at_once = straight.train(rows, 6);
+  CHECK(std::equal(rest.loss.begin(), rest.loss.end(), at_once.loss.begin() + 4));
+
+  for (const char* during : {"measuring", "running the segments", "training on one rank", "comparing plans"}) {
+    INFO(during);
+    session_options o = with_kernels();
+    bool armed = true;
+    int told = 0;
+    o.tell = [&](const progress& p) {
+      ++told;
+      return !(armed && says(p.what, {during}));
+    };
+    session t(own_model(8), o);
+    CHECK_THROWS_AS((t.plan(), t.verify(rows, 2), t.compare(rows, 2)), cancelled);
+    CHECK(told > 0);
+    armed = false;
+    CHECK(t.verify(rows, 2).holds());  // and it goes on
+  }
+}
+
+TEST_CASE("a mesh that divides nothing is refused") {
+  CHECK(refused([] { session(own_model(8), with_kernels("data=7")).plan(); }) ==
+        "mesh data=7 divides nothing of the model (own model); choose axis sizes that divide one of its dimensions");
+  CHECK(refused([] { session(own_model(8), with_kernels("data=7")).train(rows_of(8), 1); }).find("divides nothing") !=
+        std::string::npos);
+  session known(own_model(8), with_kernels("data=7"));
+  CHECK_FALSE(known.analyse().uneven.empty());  // it may be looked at
+  CHECK_NOTHROW(session(own_model(8), with_kernels("data=1")).plan());
+}
+
+TEST_CASE("options that do not fit are refused in one sentence") {
+  const auto with = [](const auto& change) {
+    return refused([&] {
+      session_options o = with_kernels();
+      change(o);
+      session(own_model(8), o).plan();
+    });
+  };
+  CHECK(says(with([](session_options& o) { o.memory = 1000; }),
+             {"memory 1000: no plan fits; the least any plan needs is ", " bytes, ", " more"}));
+  CHECK(says(with([](session_options& o) { o.memory = -1; }), {"memory must be bytes, or 0 for any, is -1"}));
+  CHECK(says(with([](session_options& o) { o.micro_batches = 0; }), {"micro_batches must be at least 1, is 0"}));
+  CHECK(says(with([](session_options& o) { o.mesh = "data"; }), {"mesh data: write axes as name=size"}));
+  CHECK(says(with([](session_options& o) { o.type = number::float16; }),
+             {"mesh data=2: numbers are stored as float16 on GPUs only; take bfloat16 or float32 here"}));
+  model lost = own_model(8);
+  lost.recorded.loss = -1;
+  CHECK(says(refused([&] { session(lost, with_kernels()); }), {"the model has no loss: set net.recorded.loss"}));
+  session s(own_model(8), with_kernels());
+  CHECK(refused([&] { s.verify(rows_of(8), 0); }) == "a verification has at least 1 step, not 0");
+  CHECK(refused([&] { s.compare(rows_of(8), 0); }) == "a comparison has at least 1 step, not 0");
+}
+
+TEST_CASE("a plan keeps the memory it may use") {
+  session free(own_model(8), with_kernels());
+  long most = 0;
+  for (const plan& p : free.plan().others) most = std::max(most, predicted_peak(p.code));
+  session_options o = with_kernels();
+  o.memory = most - 1;
+  session tight(own_model(8), o);
+  CHECK(tight.plan().peak_bytes < most);
+  CHECK(tight.verify(rows_of(8), 3).holds());
+}

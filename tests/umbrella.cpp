@@ -1,0 +1,15 @@
+// Everything at once, whatever the order: no header gets in another's way. What needs MPI or nvcc is not of it.
+#include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/cfp.hpp>
+#include <cfp/families/families.hpp>
+#include <cfp/plan/mesh_search.hpp>
+#include <cfp/program/layer.hpp>
+#include <cfp/solve/cost_file.hpp>
+#include <cfp/solve/explain/explanation.hpp>
+#include <cfp/solve/memory/pareto.hpp>
+#include <cfp/solve/other/exhaustive.hpp>
+#include <cfp/solve/other/greedy_plan.hpp>
+#include <cfp/solve/other/markov_chain.hpp>
+
+int main() {}
