@@ -3,6 +3,7 @@
 
 #include "small.hpp"
 
+#include <cfp/backend/host/side_stream.hpp>
 #include <cfp/profile/machine/timeline.hpp>
 
 #include <random>

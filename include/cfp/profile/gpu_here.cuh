@@ -20,7 +20,7 @@ struct timed_gpu {
 
 CFP_INLINE instruction_device gpu_here() {
   const std::string called = cuda::describe_gpu().name;
-  return {name,
+  return {called,
           [all = std::make_shared<detail::timed_gpu>()](const instruction& i, const program& p,
                                                         const graph& g) -> std::optional<double> {
             try {
