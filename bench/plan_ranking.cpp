@@ -222,6 +222,7 @@ int main(int argc, char** argv) {
               race(*ranks, programs, g, text, {steps, seed, [](int done, int all) {
                                                  if (isatty(2))
                                                    std::fprintf(stderr, "\r\033[Kstep %d of %d", done, all);
+                                                 return true;
                                                }});
           if (isatty(2)) std::fprintf(stderr, "\r\033[K");
           return seen;

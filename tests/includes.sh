@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the headers include: no folder one above it, no circle; and what a header names of the standard library or of
-# others it includes itself, or one of ours that it includes does.
+# others it includes itself, or one of ours that it includes does. A plan for a described machine needs no library that
+# runs anything.
 set -euo pipefail
 cd "$(dirname "$0")/../include/cfp"
 find . -name '*.hpp' -o -name '*.cuh' | sed 's#^\./##' | sort | xargs awk '
@@ -61,6 +62,9 @@ function closure(f, seen,   list, k, out, i) {
 END {
   for (i = 1; i <= files; i++) {
     f = all[i]; visited = ""; everything = closure(f)
+    if (f ~ "^(plan|profile/machine|solve)/|plan_for" && match(everything, "\n(thrust/|cblas|Random123/|cuda)[^\n]*")) {
+      print f ": comes to include <" substr(everything, RSTART + 1, RLENGTH - 1) ">, which a plan does not need"; bad = 1
+    }
     for (n in needs) {
       if (!((f, n) in used)) continue
       k = split(needs[n], options, "|"); found = 0

@@ -499,14 +499,19 @@ TEST_CASE("a callback says that it is enough") {
   const training_report at_once = straight.train(rows, 6);
   CHECK(std::equal(rest.loss.begin(), rest.loss.end(), at_once.loss.begin() + 4));
 
-  for (const char* during : {"measuring", "running the segments", "training on one rank", "comparing plans"}) {
+  const std::pair<const char*, double> moments[] = {{"measuring", 0},
+                                                    {"running the segments", -2},
+                                                    {"training on one rank", 0},
+                                                    {"training under the plan", 0.7},
+                                                    {"comparing plans", 0}};
+  for (const auto& [during, after] : moments) {  // in the middle of it
     INFO(during);
     session_options o = with_kernels();
     bool armed = true;
     int told = 0;
-    o.tell = [&](const progress& p) {
+    o.tell = [&armed, &told, what = during, begin = after](const progress& p) {
       ++told;
-      return !(armed && says(p.what, {during}));
+      return !(armed && says(p.what, {what}) && p.share > begin);
     };
     session t(own_model(8), o);
     CHECK_THROWS_AS((t.plan(), t.verify(rows, 2), t.compare(rows, 2)), cancelled);

@@ -81,33 +81,47 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   if (steps < 1) throw bad_input("a verification has at least 1 step, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
   const state_file<float>* const from = s.state ? &*s.state : nullptr;
-  train_options remember;
-  remember.keep_changes = true;
+  // One of the trainings, which take from one share of the time to another. A process that trains alone stops alone.
+  const auto train_in = [&](backend& ranks, const program& p, const std::string& what, double begin, double end) {
+    bool stop = false;
+    train_options how;
+    how.keep_changes = true;
+    if (s.o.tell)
+      how.tell = [&](const step_report& r) {
+        const double share =
+            static_cast<double>(r.step - (from != nullptr ? from->step() : 0)) / static_cast<double>(steps);
+        return !(stop = !s.o.tell({what, begin + (end - begin) * share}));
+      };
+    s.tell(what, begin);
+    trained out;
+    try {
+      out = cfp::train(ranks, p, s.g, batches, steps, s.o.seed, how, from);
+    } catch (const cancelled&) {}
+    if (s.o.tell) s.stop_if(stop);
+    return out;
+  };
   mesh_shape one;
   one.axes.push({"one", 1});
-  const auto alone_in = [&](number type) {
+  const auto alone_in = [&](number type, const std::string& what, double begin, double end) {
     const std::unique_ptr<backend> single = threads(one, type, s.o.kernels);
     program p = lower(s.g, one, sharding::replicated(s.g), all_operations(s.g), single->lowered_for().real_bytes);
     single->lowered_for().complete(p, s.g);
-    return cfp::train(*single, p, s.g, batches, steps, s.o.seed, remember, from);
+    return train_in(*single, p, what, begin, end);
   };
   verification out;
   out.steps = steps;
   out.begun_after = from != nullptr ? from->step() : 0;
-  s.tell("training on one rank", 0);
-  const trained alone = alone_in(number::float32);
-  s.tell("training on one rank in float64", 0.3);
-  out.left_out = rounding_decides(alone, alone_in(number::float64), s.g);
-  s.tell("training under the plan", 0.7);
+  const trained alone = alone_in(number::float32, "training on one rank", 0, 0.3);
+  out.left_out = rounding_decides(alone, alone_in(number::float64, "training on one rank in float64", 0.3, 0.7), s.g);
   backend& full = s.ranks_in_full();
   const cfp::plan in_full = realise("found", s.g, s.mesh, s.decided, found.choices, full.lowered_for());
-  const trained together = cfp::train(full, in_full.code, s.g, batches, steps, s.o.seed, remember, from);
+  const trained together = train_in(full, in_full.code, "training under the plan", 0.7, 0.85);
   out.alone = alone.loss;
   out.together = together.loss;
   out.apart = cfp::compare(alone, together, s.g, out.left_out);
   if (s.o.type == number::float32) return out;
-  s.tell("training under the plan in " + std::string(name_of(s.o.type)), 0.85);
-  const trained stored = cfp::train(s.ranks(), found.code, s.g, batches, steps, s.o.seed, {}, from);
+  const trained stored =
+      train_in(s.ranks(), found.code, "training under the plan in " + std::string(name_of(s.o.type)), 0.85, 1);
   out.stored_as = name_of(s.o.type);
   out.stored_apart = loss_difference(alone, stored);
   return out;
@@ -150,8 +164,7 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
     race_options how;
     how.steps = steps;
     how.seed = seed;
-    if (s.o.tell && s.ranks().is_first())
-      how.tell = [&](int done, int of) { s.o.tell({what, static_cast<double>(done) / of}); };
+    if (s.o.tell) how.tell = [&](int done, int of) { return s.o.tell({what, static_cast<double>(done) / of}); };
     return race(s.ranks(), programs, s.g, batches, how);
   };
   s.tell("comparing plans", 0);

@@ -20,7 +20,7 @@ struct observed {
 struct race_options {
   int steps = 20;
   std::uint64_t seed = 1;
-  std::function<void(int done, int of)> tell{};
+  std::function<bool(int done, int of)> tell{};  ///< after each step, by the first process; false: enough
 };
 
 namespace detail {
@@ -81,11 +81,13 @@ class racer {
 
 }  // namespace detail
 
-/// Runs all programs in turn, step by step, after a warm-up.
+/// Runs all programs in turn, step by step, after a warm-up. Throws `cancelled`, bad_input for data that do not fit,
+/// and what `backend::run` does.
 inline std::vector<observed> race(backend& on, const std::vector<const program*>& programs, const graph& g,
                                   const batch_source& data, const race_options& o = {}) {
   std::vector<observed> out(programs.size());
   shared_batches batches(g, data);
+  bool enough = false;
   const auto all_steps = [&](rank& r) {
     detail::racer all(r, programs, g, batches, o);
     for (int s = 0; s < o.steps; ++s) {
@@ -97,7 +99,12 @@ inline std::vector<observed> race(backend& on, const std::vector<const program*>
         out[p].ms.push_back(ms);
         if (s == 0) out[p].sent = all.counted();
       }
-      if (r.number() == 0 && o.tell) o.tell(s + 1, o.steps);
+      if (!o.tell) continue;
+      bool stop = r.number() == 0 && !o.tell(s + 1, o.steps);
+      r.agree(std::as_writable_bytes(std::span(&stop, 1)));
+      if (!stop) continue;
+      if (r.leads()) enough = true;
+      return;
     }
     if (r.leads()) all.summarise(out);
   };
@@ -107,6 +114,7 @@ inline std::vector<observed> race(backend& on, const std::vector<const program*>
     } catch (const shared_batches::ended&) {}
   });
   batches.rethrow();
+  if (enough) throw cancelled();
   return out;
 }
 

@@ -42,8 +42,9 @@ struct session::parts {
 
   parts(const graph& forward, session_options options);
 
-  // Throws `cancelled` on every process if one was told to stop.
+  // Throw `cancelled` on every process if one was told to stop.
   void tell(const std::string& what, double share = -1);
+  void stop_if(bool told);
   backend& ranks();
   backend& ranks_in_full();
   std::string id() const;
@@ -123,8 +124,11 @@ CFP_INLINE session::parts::parts(const graph& forward, session_options options)
 }
 
 CFP_INLINE void session::parts::tell(const std::string& what, double share) {
-  if (!o.tell) return;
-  double stop = o.tell({what, share}) ? 0 : 1;
+  if (o.tell) stop_if(!o.tell({what, share}));
+}
+
+CFP_INLINE void session::parts::stop_if(bool told) {
+  double stop = told ? 1 : 0;
   if (on)
     on->run([&](rank& r) {
       double mine = stop;
