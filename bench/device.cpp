@@ -5,6 +5,8 @@
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/threads.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/model/name_hash.hpp>
+#include <cfp/model/random_words.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/plan.hpp>
 #include <cfp/plan/realise.hpp>
