@@ -4,7 +4,10 @@
 // doubt, and what running collectives beside saves.
 #include "carried.hpp"
 
+#include <cfp/backend/host/side_stream.hpp>
+#include <cfp/backend/ranks_on.hpp>
 #include <cfp/backend/threads.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
 #include <cfp/families/byte_text.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
@@ -13,8 +16,12 @@
 #include <cfp/profile/measure/profiler.hpp>
 #include <cfp/session/race.hpp>
 
+#include <cblas.h>
+
 #include <CLI/CLI.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <set>
 
