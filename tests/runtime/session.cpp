@@ -4,6 +4,8 @@
 
 #include <cfp/backend/host/kernels_of.hpp>
 #include <cfp/model/random_words.hpp>
+#include <cfp/model/trace.hpp>
+#include <cfp/session/plan_for.hpp>
 #include <cfp/session/session.hpp>
 
 #include <nlohmann/json.hpp>
@@ -12,8 +14,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
+
+#include <sys/stat.h>
 
 using namespace cfp;
 
@@ -362,10 +367,30 @@ TEST_CASE("a saved plan is used again, compared with, and refused elsewhere") {
              {"plan ", "plan.json: is of model 'own model', this is 'another'"}));
   CHECK(says(refused([&] { session(own_model(8), with_kernels("data=4")).use_plan(files / "none"); }),
              {"none: cannot be read"}));
-  CHECK(
-      says(refused([&] { session(own_model(8), with_kernels("model=2")).use_plan(file); }), {"plan ", "plan.json: "}));
+  CHECK(says(refused([&] { session(own_model(8), with_kernels("model=2")).use_plan(file); }),
+             {"plan ", "plan.json: is for mesh data=2, this one is model=2"}));
+  CHECK(says(refused([&] { session(own_model(8), with_kernels("data=4")).use_plan(file); }),
+             {"plan.json: is for mesh data=2, this one is data=4"}));
   std::ofstream(file) << "{";
   CHECK(says(refused([&] { session(own_model(8), with_kernels()).use_plan(file); }), {"plan ", "plan.json: "}));
+}
+
+TEST_CASE("a file takes its name once it is whole, a link stays one, and what is no file is left alone") {
+  const folder files;
+  session s(own_model(8), with_kernels());
+  std::filesystem::create_directory(files / "folder");
+  CHECK(says(refused([&] { s.save_plan(files / "folder"); }), {"folder: cannot be written: what is there is no file"}));
+  CHECK(
+      says(refused([&] { s.save_state(files / "folder"); }), {"folder: cannot be written: what is there is no file"}));
+  REQUIRE(mkfifo((files / "pipe").c_str(), 0600) == 0);
+  CHECK(says(refused([&] { s.save_plan(files / "pipe"); }), {"pipe: cannot be written: what is there is no file"}));
+  CHECK(std::filesystem::is_fifo(files / "pipe"));
+  CHECK(says(refused([&] { s.save_plan("/nowhere/plan.json"); }), {"/nowhere/plan.json: cannot be written"}));
+  std::ofstream(files / "old.json") << "old";
+  std::filesystem::create_symlink("old.json", files / "link.json");
+  s.save_plan(files / "link.json");
+  CHECK(std::filesystem::is_symlink(files / "link.json"));
+  CHECK(nlohmann::json::parse(text_of(files / "old.json")).contains("decisions"));
 }
 
 TEST_CASE("a plan's header is checked by the compiler, in a namespace named as its file") {
@@ -503,7 +528,8 @@ TEST_CASE("a callback says that it is enough") {
                                                     {"running the segments", -2},
                                                     {"training on one rank", 0},
                                                     {"training under the plan", 0.7},
-                                                    {"comparing plans", 0}};
+                                                    {"comparing plans", 0},
+                                                    {"training", 0.4}};
   for (const auto& [during, after] : moments) {  // in the middle of it
     INFO(during);
     session_options o = with_kernels();
@@ -511,14 +537,104 @@ TEST_CASE("a callback says that it is enough") {
     int told = 0;
     o.tell = [&armed, &told, what = during, begin = after](const progress& p) {
       ++told;
-      return !(armed && says(p.what, {what}) && p.share > begin);
+      const bool there = std::string(what) == "training" ? p.what == what : says(p.what, {what});
+      return !(armed && there && p.share > begin);
     };
     session t(own_model(8), o);
-    CHECK_THROWS_AS((t.plan(), t.verify(rows, 2), t.compare(rows, 2)), cancelled);
+    CHECK_THROWS_AS((t.plan(), t.verify(rows, 2), t.compare(rows, 2), t.train(rows, 2)), cancelled);
     CHECK(told > 0);
     armed = false;
     CHECK(t.verify(rows, 2).holds());  // and it goes on
   }
+}
+
+TEST_CASE("a model that cannot be trained is refused in one sentence, by sessions and machines alike") {
+  const auto refusal = [](const std::function<void(model&)>& change) {
+    model net = own_model(8);
+    change(net);
+    const std::string by_session = refused([&] { session(net, with_kernels()); });
+    const machine m = load_machine(std::string(CFP_SOURCE_DIR) + "/examples/machines/h100-8.json");
+    CHECK(refused([&] { plan_for(net.recorded, m); }) == by_session);
+    return by_session;
+  };
+  const auto input = [](model& net) { return tensor{&net, 0}; };  // signal
+  CHECK(says(refusal([](model& net) { net.recorded.loss = -1; }), {"the model has no loss: set net.recorded.loss"}));
+  CHECK(says(refusal([](model& net) { net.recorded.loss = 9999; }), {"the loss is tensor 9999 of a model that has"}));
+  CHECK(says(refusal([](model& net) { net.recorded.loss = 0; }), {"the loss is 'signal', which is given"}));
+  CHECK(says(refusal([&](model& net) { net.recorded.loss = add(input(net), input(net)).id; }),
+             {"[batch=8 time=4 channels=16], not one number"}));
+  CHECK(says(refusal([](model& net) {
+               net.weight("head", {{"a", 2}, {"b", 3}}, {});
+             }),
+             {"two tensors are called 'head', [channels=16 kinds=8] and [a=2 b=3]"}));
+  CHECK(says(refusal([](model& net) { net.weight("a\"b", {{"a", 2}}, {}); }), {"the name 'a\"b' has a quote"}));
+  CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 9; }),
+             {"input 'kind' holds indices below 9, what they select from", "has 8"}));
+  CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 0; }),
+             {"input 'kind' holds indices and says no bound: declare it with {0, 0, 8}"}));
+}
+
+TEST_CASE("an operator refuses what is no tensor of its model") {
+  const auto thrown = [](const std::function<void(model&)>& call) {
+    model net;
+    try {
+      call(net);
+    } catch (const std::exception& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing is refused");
+  };
+  const auto input = [](model& net, std::initializer_list<dimension> dims) {
+    return net.input("x", dims, element::real, {});
+  };
+  CHECK(says(thrown([&](model& net) {
+               add(input(net, {{"a", 2}, {"b", 3}}), input(net, {{"a", 2}}));
+             }),
+             {"add: '...' stands for different numbers of dimensions (2 and 1)"}));
+  CHECK(says(thrown([&](model& net) { add(input(net, {{"a", 2}}), tensor{}); }), {"no tensor of this model"}));
+  CHECK(says(thrown([](model&) { relu(tensor{}); }), {"relu: operand 0 is a tensor of no model"}));
+  CHECK(says(thrown([&](model& net) {
+               model other;
+               add(input(net, {{"a", 2}}), input(other, {{"a", 2}}));
+             }),
+             {"add: an operand is no tensor of this model"}));
+}
+
+TEST_CASE("rows that no batch asks for hardly move, and are not what rounding decides") {
+  model net;
+  const dimension batch{"batch", 16}, rows{"rows", 4096}, width{"width", 8};
+  const tensor row = net.input("row", {batch}, element::index, {0, 0, 4096});
+  const tensor x = lookup(net.weight("table", {rows, width}, {0, 0.1}), row);
+  net.recorded.loss = scaled(op<"batch width, batch width -> ">{}(x, x), 1.0 / 16).id;
+  session_options o;
+  o.lazy = true;
+  session s(net, o);  // at the rate people use
+  const verification v = s.verify(
+      [](long number) {
+        std::vector<std::int32_t> asked;
+        for (std::uint64_t i = 0; i < 16; ++i)
+          asked.push_back(static_cast<std::int32_t>(random_words(3, static_cast<std::uint64_t>(number), i).v[0] % 64));
+        return cfp::batch{{"row", asked}};
+      },
+      10);
+  INFO(printed(v));
+  CHECK(v.holds());
+  CHECK(v.faults().empty());
+  CHECK(v.left_out.count < v.left_out.of / 1000);
+}
+
+TEST_CASE("what a verification finds wrong it says, value against bound") {
+  verification v;
+  v.alone = v.together = {1, 1};
+  CHECK(v.holds());
+  v.apart = {0.5, 0.25, "up"};
+  v.left_out.count = 5, v.left_out.of = 100, v.left_out.most = "table";
+  v.stored_as = "bfloat16", v.stored_apart = 0.125;
+  CHECK(v.faults().size() == 4);
+  CHECK(says(printed(v),
+             {"NOT verified over 0 steps", "losses differ by 5.0e-01, at most 1e-04",
+              "changes of 'up' differ by 2.5e-01, at most 1e-03", "decides 5.0% of the parameters, at most 1%",
+              "in bfloat16 its losses differ by 1.2e-01 from those in float32, at most 2e-02"}));
 }
 
 TEST_CASE("a mesh that divides nothing is refused") {
@@ -549,7 +665,15 @@ TEST_CASE("options that do not fit are refused in one sentence") {
   model lost = own_model(8);
   lost.recorded.loss = -1;
   CHECK(says(refused([&] { session(lost, with_kernels()); }), {"the model has no loss: set net.recorded.loss"}));
+  CHECK(with([](session_options& o) { o.how.rate = -1; }) == "how it is trained: rate must be at least 0, is -1");
+  CHECK(with([](session_options& o) { o.how.rate = std::nan(""); }) ==
+        "how it is trained: rate must be at least 0, is nan");
+  CHECK(with([](session_options& o) { o.how.beta2 = 1; }) ==
+        "how it is trained: beta2 must be at least 0 and below 1, is 1");
+  CHECK(says(with([](session_options& o) { o.mesh = "data=2, model=2"; }),
+             {"an axis name has letters, digits and _, not ' ' as ' model' has"}));
   session s(own_model(8), with_kernels());
+  CHECK(refused([&] { s.train(rows_of(8), -1); }) == "a training has 0 steps or more, not -1");
   CHECK(refused([&] { s.verify(rows_of(8), 0); }) == "a verification has at least 1 step, not 0");
   CHECK(refused([&] { s.compare(rows_of(8), 0); }) == "a comparison has at least 1 step, not 0");
 }

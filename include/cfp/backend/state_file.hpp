@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/model/graph.hpp>
+#include <cfp/model/new_file.hpp>
 
 #include <boost/interprocess/file_mapping.hpp>
 #include <boost/interprocess/mapped_region.hpp>
@@ -12,14 +13,15 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 namespace cfp::inline v0_1 {
 
 /// A state that cannot be read or written: one sentence that names the file and what is wrong with it.
-struct bad_state : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct bad_state : bad_input {
+  using bad_input::bad_input;
 };
 
 template <class T>
@@ -41,20 +43,21 @@ class state_file {
     text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors stand at multiples of 8
     state_file out;
     out.path_ = path;
-    out.written_ = path + ".new";
+    out.to_.emplace(path);
+    const std::string& beside = out.to_->beside();
     {
-      std::ofstream file(out.written_, std::ios::binary);
+      std::ofstream file(beside, std::ios::binary);
       const std::uint64_t size = text.size();
       for (int b = 0; b < 8; ++b) file.put(static_cast<char>(size >> (8 * b) & 0xff));
       file << text;
       if (!file.flush()) throw bad_state(path + ": cannot be written");
     }
     std::error_code failed;
-    std::filesystem::resize_file(out.written_, 8 + text.size() + at, failed);
+    std::filesystem::resize_file(beside, 8 + text.size() + at, failed);
     if (failed)
       throw bad_state(path + ": cannot be made " + std::to_string(8 + text.size() + at) +
                       " bytes long: " + failed.message());
-    out.read(out.written_, g, boost::interprocess::read_write);
+    out.read(beside, g, boost::interprocess::read_write);
     return out;
   }
 
@@ -80,9 +83,7 @@ class state_file {
   /// Moves a new file to its place, over what was there.
   void commit() {
     if (!region_.flush(0, 0, false)) throw bad_state(path_ + ": cannot be written");
-    std::error_code failed;
-    std::filesystem::rename(written_, path_, failed);
-    if (failed) throw bad_state(path_ + ": " + failed.message());
+    to_->take_name();
   }
 
  private:
@@ -143,7 +144,8 @@ class state_file {
     }
   }
 
-  std::string path_, written_;
+  std::string path_;
+  std::optional<new_file> to_;
   boost::interprocess::mapped_region region_;
   std::map<int, T*> data_;
   long step_ = 0;

@@ -206,10 +206,16 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
                             const list<size_of, 4>& given) {
   if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
   int ranks[max_operands]{};
-  for (int i = 0; i < operands.size(); ++i) ranks[i] = recorded[operands[i]].rank();
+  for (int i = 0; i < operands.size(); ++i) {
+    if (operands[i] < 0 || operands[i] >= recorded.value_count())
+      return fail("an operand is no tensor of this model", op, {}, i, recorded.value_count());
+    ranks[i] = recorded[operands[i]].rank();
+  }
   operation o;
   o.op = &op;
-  o.r = parse(op.rule, ranks);
+  const parsed_rule read = read_rule(op.rule, ranks);
+  if (read.problem) return fail(read.problem.what, op, {}, ranks[0], operands.empty() ? 0 : ranks[operands.size() - 1]);
+  o.r = read.value;
   if (o.r.operands.size() != operands.size())
     return fail("wrong number of operands", op, {}, operands.size(), o.r.operands.size());
   if (op.body == op_body::product)

@@ -20,6 +20,9 @@ inline mesh_shape read_mesh(const std::string& text, int most = std::numeric_lim
     if (equals == std::string::npos || equals == 0) throw fail("write axes as name=size, for example data=2,model=2");
     const std::string label = item.substr(0, equals), size = item.substr(equals + 1);
     if (label.size() > 23) throw fail("an axis name has at most 23 characters");
+    for (const char c : label)
+      if (!is_name_character(c))
+        throw fail("an axis name has letters, digits and _, not '" + std::string(1, c) + "' as '" + label + "' has");
     if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos || size.size() > 3 ||
         std::stoi(size) < 1)
       throw fail("the size of axis '" + label + "' must be a number from 1 to 999, is '" + size + "'");

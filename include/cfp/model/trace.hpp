@@ -16,11 +16,16 @@ constexpr auto trace_operator(const op_info& op, const tensor& first, const A&..
   operands.push(first.id);
   [[maybe_unused]] const auto take = [&](const auto& a) {
     using type = std::remove_cvref_t<decltype(a)>;
-    if constexpr (std::is_same_v<type, tensor>) operands.push(a.id);
+    if constexpr (std::is_same_v<type, tensor>) operands.push(a.net == first.net ? a.id : -1);
     else if constexpr (std::is_same_v<type, size_of>) given.push(a);
     else scalars.push(static_cast<double>(a));
   };
   (take(more), ...);
+  if (first.net == nullptr) {
+    sentence why;
+    say(why, op.label, ": operand 0 is a tensor of no model");
+    throw error(why);
+  }
   return first.net->record(op, operands, scalars, given);
 }
 

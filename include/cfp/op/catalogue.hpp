@@ -57,11 +57,11 @@ inline constexpr struct gated_silu_t : op<"..., ... -> ...", gated_silu_t> {
   }
 } gated_silu;
 
-/// max(x, 0)
+/// max(x, 0); what is no number stays so
 inline constexpr struct relu_t : op<"... -> ...", relu_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
-    return x > T(0) ? x : T(0);
+    return x <= T(0) ? T(0) : x;
   }
 } relu;
 

@@ -35,6 +35,7 @@ struct dual {
   }
   CFP_HOST_DEVICE friend constexpr bool operator<(dual a, dual b) { return a.value < b.value; }
   CFP_HOST_DEVICE friend constexpr bool operator>(dual a, dual b) { return a.value > b.value; }
+  CFP_HOST_DEVICE friend constexpr bool operator<=(dual a, dual b) { return a.value <= b.value; }
 };
 
 // Templates, so that who writes `using namespace cfp` finds the standard library's functions of one type first.

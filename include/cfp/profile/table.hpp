@@ -1,6 +1,7 @@
 // The profile table: measured times by name, as a readable JSON file that later runs reuse and extend.
 #pragma once
 
+#include <cfp/model/new_file.hpp>
 #include <cfp/profile/summary.hpp>
 
 #include <nlohmann/json.hpp>
@@ -89,13 +90,13 @@ class profile_table {
   }
 
   static void write_file(const std::string& path, const std::string& content) {
-    const std::string beside = path + ".new";
+    const new_file file(path);
     {
-      std::ofstream out(beside);
+      std::ofstream out(file.beside());
       out << content << '\n';
-      if (!out.flush()) throw std::runtime_error("cannot write '" + beside + "'");
+      if (!out.flush()) throw bad_input(path + ": cannot be written");
     }
-    if (std::rename(beside.c_str(), path.c_str()) != 0) throw std::runtime_error("cannot replace '" + path + "'");
+    file.take_name();
   }
 };
 

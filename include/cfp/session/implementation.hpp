@@ -130,6 +130,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
 CFP_INLINE training_report session::train(const batch_source& batches, long steps,
                                           const std::function<bool(const step_report&)>& tell) {
   parts& s = *parts_;
+  if (steps < 0) throw bad_input("a training has 0 steps or more, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
   if (!s.training) {
     s.training = std::make_unique<trainer>(s.ranks(), found.code, s.g, s.o.seed);
@@ -138,7 +139,12 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
   training_report out;
   out.first = s.training->done() + 1;
   train_options how;
-  how.tell = tell;
+  if (tell || s.o.tell)
+    how.tell = [&, first = s.training->done()](const step_report& r) {
+      const bool on = !tell || tell(r);
+      return (!s.o.tell || s.o.tell({"training", static_cast<double>(r.step - first) / static_cast<double>(steps)})) &&
+             on;
+    };
   trained t;
   try {
     t = s.training->run(batches, steps, how);
@@ -173,7 +179,7 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
   out.ranks_here = s.ranks().on_this_machine();
   out.oversubscribed = is_oversubscribed(s.ranks());
   for (const value& v : s.g.values)
-    if (v.role == value_role::input && v.type == element::index && v.producer < 0 && v.fill.bound > 0)
+    if (v.role == value_role::input && v.type == element::index && v.producer < 0 && v.fill.bound > 0 && v.rank() > 1)
       out.tokens = std::max(out.tokens, static_cast<double>(elements(v.shape)) * s.g.passes);
   for (std::size_t p = 0; p < seen.size(); ++p) {
     plan_comparison::entry e;

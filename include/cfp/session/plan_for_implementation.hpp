@@ -5,6 +5,7 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/model/bad_input.hpp>
+#include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/model/refine.hpp>
@@ -110,7 +111,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   detail::measured_operators measured(o);
   training how = o.how;
   if (o.micro_batches > 1) how.micro_batches = o.micro_batches;
-  const graph g = differentiate(refine(forward), how);
+  const graph g = differentiate(refine(checked(forward)), checked(how));
   machine_options options;
   options.memory = o.memory;
   options.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);

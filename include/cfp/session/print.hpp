@@ -47,12 +47,34 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
              mib(p.weight_bytes), mib(p.state_bytes), mib(p.kept_bytes), mib(p.transient_bytes));
 }
 
+CFP_INLINE std::vector<std::string> verification::faults() const {
+  using detail::printed;
+  std::vector<std::string> out;
+  if (!(apart.loss <= most_loss))
+    out.push_back(
+        printed("it does not train as one rank does: losses differ by %.1e, at most %.0e", apart.loss, most_loss));
+  if (!(apart.parameters <= most_parameters))
+    out.push_back(printed("it does not train as one rank does: changes of '%s' differ by %.1e, at most %.0e",
+                          apart.worst.c_str(), apart.parameters, most_parameters));
+  if (static_cast<double>(left_out.count) > most_left_out * static_cast<double>(left_out.of))
+    out.push_back(
+        printed("it cannot be judged: float32 rounding alone decides %.1f%% of the parameters, at most %.0f%%; "
+                "verify over more steps or with a higher learning rate",
+                100 * static_cast<double>(left_out.count) / static_cast<double>(left_out.of), 100 * most_left_out));
+  if (!(stored_apart <= most_stored))
+    out.push_back(printed("in %s its losses differ by %.1e from those in float32, at most %.0e", stored_as.c_str(),
+                          stored_apart, most_stored));
+  return out;
+}
+
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const verification& v) {
   using detail::printed;
   if (v.begun_after > 0) out << "going on after step " << v.begun_after << '\n';
-  out << (v.holds() ? "verified" : "NOT verified: it does not train as one rank does,")
-      << printed(" over %ld steps: loss %.4f -> %.4f, largest relative difference %.1e;\nparameters %.1e (%s)\n",
-                 v.steps, v.alone.front(), v.alone.back(), v.apart.loss, v.apart.parameters, v.apart.worst.c_str());
+  out << (v.holds() ? "verified" : "NOT verified")
+      << printed(" over %ld steps: loss %.4f -> %.4f, largest relative difference %.1e;\nparameters %.1e", v.steps,
+                 v.alone.front(), v.alone.back(), v.apart.loss, v.apart.parameters)
+      << (v.apart.worst.empty() ? "" : " (" + v.apart.worst + ")") << '\n';
+  for (const std::string& fault : v.faults()) out << fault << '\n';
   if (!v.stored_as.empty())
     out << printed("that was in float32; in %s the loss is within %.1e of it\n", v.stored_as.c_str(), v.stored_apart);
   if (v.left_out.count > 0)
@@ -78,7 +100,8 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const plan_comparison& c)
                    e.predicted_ms, e.measured_ms, 1000 * (c.tokens > 0 ? c.tokens : 1) / e.measured_ms, e.ratio[0],
                    e.ratio[1], e.ratio[2], mib(e.measured_peak), mib(e.sent.total_bytes()));
   if (c.beaten() && !c.oversubscribed)
-    out << "a compared plan is faster than the found one, on fresh steps too: what was measured does not hold here\n";
+    out << "a compared plan is faster than the found one, on fresh steps too: what was measured does not hold "
+           "here;\nprofile again, on an idle machine and without a table\n";
   if (c.oversubscribed)
     out << "oversubscribed: " << c.ranks_here << " ranks on " << std::thread::hardware_concurrency()
         << " threads; these times are no timings\n";

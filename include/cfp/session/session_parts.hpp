@@ -4,6 +4,7 @@
 #include <cfp/backend/threads.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
+#include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/model/refine.hpp>
@@ -91,11 +92,10 @@ CFP_INLINE session::parts::parts(const graph& forward, session_options options)
     : o(std::move(options)), mesh(read_mesh(o.mesh)) {
   if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
   if (o.memory < 0) throw bad_input("memory must be bytes, or 0 for any, is " + std::to_string(o.memory));
-  if (forward.loss < 0) throw bad_input("the model has no loss: set net.recorded.loss to the tensor that is minimised");
   if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();
-  g = differentiate(refine(forward), o.how);
+  g = differentiate(refine(checked(forward)), checked(o.how));
   blocks = parallel_blocks(g);
   segments = cfp::segments(g, blocks);
   decided = decisions(g, blocks, mesh, detail::furthest(o));
@@ -174,8 +174,7 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) {
   if (needed > present)
     throw bad_input("replicated on " + std::to_string(ranks_here) + " ranks this needs " +
                     std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
-                    std::to_string(static_cast<long>(present)) +
-                    "; take fewer layers, or a smaller batch or sequence, or only analyse it");
+                    std::to_string(static_cast<long>(present)) + "; take a smaller model or batch, or only analyse it");
 }
 
 CFP_INLINE std::string session::parts::id() const {
@@ -190,6 +189,12 @@ CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& pat
     const nlohmann::json j = nlohmann::json::parse(file);
     if (j.at("model") != id())
       throw bad_input("plan " + path + ": is of model '" + std::string(j.at("model")) + "', this is '" + id() + "'");
+    const nlohmann::json& axes = j.at("mesh");
+    std::string of;
+    for (const auto& [axis, size] : axes.items()) of += (of.empty() ? "" : ",") + axis + "=" + size.dump();
+    bool same = axes.size() == static_cast<std::size_t>(mesh.rank());
+    for (const mesh_axis& a : mesh.axes) same = same && axes.value(std::string(a.label.view()), 0) == a.size;
+    if (!same) throw bad_input("plan " + path + ": is for mesh " + of + ", this one is " + to_string(mesh));
     if (predicted) *predicted = j.at("predicted_ms");
     return choices_from_json(j, decided);
   } catch (const bad_input&) {

@@ -8,8 +8,11 @@
 #include <cfp/session/shared_batches.hpp>
 #include <cfp/session/verified.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
@@ -31,6 +34,8 @@ struct trained {
   std::vector<int> weights{};                 ///< of the graph; what follows is one each, if it was asked for
   std::vector<std::vector<double>> change{};  ///< after training less before, in the order of the whole tensor
   std::vector<std::uint64_t> begun{};         ///< a hash of the numbers before
+  /// How large the numbers are: the binary exponent of the larger of before and after.
+  std::vector<std::vector<std::int8_t>> exponent{};
 };
 
 namespace detail {
@@ -62,7 +67,12 @@ class weights_of {
       r.barrier();
       if (!r.leads()) continue;
       std::vector<double>& change = out_.change.emplace_back(now_.size());
-      for (std::size_t i = 0; i < now_.size(); ++i) change[i] = now_[i] - whole_[w][i];
+      std::vector<std::int8_t>& exponent = out_.exponent.emplace_back(now_.size());
+      for (std::size_t i = 0; i < now_.size(); ++i) {
+        change[i] = now_[i] - whole_[w][i];
+        const int e = std::ilogb(std::max(std::abs(now_[i]), std::abs(whole_[w][i])));
+        exponent[i] = static_cast<std::int8_t>(std::clamp(e, -128, 127));
+      }
       whole_[w] = {};
     }
   }

@@ -56,6 +56,8 @@ struct verification {
            static_cast<double>(left_out.count) <= most_left_out * static_cast<double>(left_out.of) &&
            stored_apart <= most_stored;
   }
+  /// What does not hold, a sentence each, value against bound.
+  std::vector<std::string> faults() const;
   std::string json() const;
 };
 

@@ -1,0 +1,113 @@
+// A forward graph, and how it is trained, as they must be before anything is planned: what a session and a plan for a
+// described machine ask alike.
+#pragma once
+
+#include <cfp/model/bad_input.hpp>
+#include <cfp/model/graph.hpp>
+#include <cfp/model/training.hpp>
+
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+inline std::string shortest(double x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
+}
+
+inline std::string said_shape(const value& v) {
+  std::string out;
+  for (int d = 0; d < v.rank(); ++d)
+    out += (d ? " " : "") + std::string(v.dims[d].view()) + "=" + std::to_string(v.shape[d]);
+  return "[" + out + "]";
+}
+
+inline void check_loss(const graph& g) {
+  if (g.loss < 0) throw bad_input("the model has no loss: set net.recorded.loss to the tensor that is minimised");
+  if (g.loss >= g.value_count())
+    throw bad_input("the loss is tensor " + std::to_string(g.loss) + " of a model that has " +
+                    std::to_string(g.value_count()) + ": is it another model's?");
+  const value& v = g[g.loss];
+  const std::string label(v.label.view());
+  if (v.producer < 0) throw bad_input("the loss is '" + label + "', which is given, not computed");
+  if (v.rank() > 0)
+    throw bad_input("the loss is '" + label + "' " + said_shape(v) +
+                    ", not one number: sum it up, for example by cfp::op<\"a b -> \">");
+}
+
+// Names are keys of batches, states and plans, and stand in headers.
+inline void check_names(const graph& g) {
+  std::map<std::string, int> first;
+  for (int i = 0; i < g.value_count(); ++i) {
+    const value& v = g[i];
+    if (v.producer >= 0 || (v.role != value_role::weight && v.role != value_role::input)) continue;
+    const std::string label(v.label.view());
+    if (label.empty()) throw bad_input("a weight or an input " + said_shape(v) + " has no name");
+    for (const char c : label)
+      if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ')
+        throw bad_input("the name '" + label + "' has a quote, a backslash or a control character in it");
+    const auto [at, added] = first.try_emplace(label, i);
+    if (!added)
+      throw bad_input("two tensors are called '" + label + "', " + said_shape(g[at->second]) + " and " + said_shape(v) +
+                      ": give each a name of its own");
+  }
+}
+
+// An index selects a row of a table: what a batch may give ends where the table does.
+inline void check_indices(const graph& g) {
+  for (const operation& o : g.operations) {
+    if (o.op->index_operand < 0 || o.op->index_operand >= o.operands.size()) continue;
+    const value& index = g[o.operands[o.op->index_operand]];
+    if (index.producer >= 0 || index.role != value_role::input) continue;
+    for (int f = 0; f < o.r.factors.size(); ++f) {
+      if (!o.r.factors[f].one_hot) continue;
+      const std::string label(index.label.view());
+      if (index.fill.bound < 1)
+        throw bad_input("input '" + label + "' holds indices and says no bound: declare it with {0, 0, " +
+                        std::to_string(o.sizes[f]) + "}");
+      if (index.fill.bound > o.sizes[f])
+        throw bad_input("input '" + label + "' holds indices below " + std::to_string(index.fill.bound) +
+                        ", what they select from ('" + std::string(o.r.factors[f].label.view()) + "' of " +
+                        std::string(o.op->label) + ") has " + std::to_string(o.sizes[f]));
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The graph itself. Throws bad_input for a loss that is none, names that stand twice, indices without bound.
+inline const graph& checked(const graph& forward) {
+  detail::check_loss(forward);
+  detail::check_names(forward);
+  detail::check_indices(forward);
+  return forward;
+}
+
+/// Throws bad_input for numbers that no training has.
+inline const training& checked(const training& how) {
+  using detail::shortest;
+  const auto need = [](const char* what, double is, double least, double below) {
+    if (!(is >= least && is < below))
+      throw bad_input("how it is trained: " + std::string(what) + " must be at least " + shortest(least) +
+                      (below < HUGE_VAL ? " and below " + shortest(below) : "") + ", is " + shortest(is));
+  };
+  need("rate", how.rate, 0, HUGE_VAL);
+  need("beta1", how.beta1, 0, 1);
+  need("beta2", how.beta2, 0, 1);
+  need("epsilon", how.epsilon, 0, HUGE_VAL);
+  need("decay", how.decay, 0, HUGE_VAL);
+  need("warmup", static_cast<double>(how.warmup), 0, HUGE_VAL);
+  need("steps", static_cast<double>(how.steps), 0, HUGE_VAL);
+  need("last_rate", how.last_rate, 0, HUGE_VAL);
+  need("clip", how.clip, 0, HUGE_VAL);
+  need("micro_batches", how.micro_batches, 1, HUGE_VAL);
+  return how;
+}
+
+}  // namespace cfp
