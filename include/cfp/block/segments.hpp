@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/block/fingerprint.hpp>
+#include <cfp/core/repetition.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -24,10 +25,9 @@ inline std::pair<int, int> repetition(const std::vector<int>& kinds, int at) {
   const int n = static_cast<int>(kinds.size());
   int best_period = 1, best_repeats = 1;
   for (int period = 1; at + 2 * period <= n; ++period) {
-    int matched = 0;
-    while (at + period + matched < n &&
-           kinds[static_cast<std::size_t>(at + matched)] == kinds[static_cast<std::size_t>(at + period + matched)])
-      ++matched;
+    const auto matched =
+        static_cast<int>(repeats_for(static_cast<std::size_t>(at), static_cast<std::size_t>(period), kinds.size(),
+                                     [&](std::size_t i, std::size_t later) { return kinds[i] == kinds[later]; }));
     const int repeats = 1 + matched / period;
     if (repeats > 1 && repeats * period > best_period * best_repeats) best_period = period, best_repeats = repeats;
   }

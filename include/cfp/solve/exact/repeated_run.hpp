@@ -2,6 +2,7 @@
 // to nodes further by the period too, or to the very same node outside the run (a tied weight, a mask).
 #pragma once
 
+#include <cfp/core/repetition.hpp>
 #include <cfp/solve/cost_graph.hpp>
 
 #include <algorithm>
@@ -39,13 +40,9 @@ class repeat_finder {
   std::optional<repeated_run> find(std::size_t least) {
     const std::size_t n = g_.nodes.size();
     for (const std::size_t start : {n / 2, n / 4, n - n / 4})
-      for (std::size_t period = 1; period * least <= n && start + 2 * period <= n; ++period) {
-        if (!twins(start, period)) continue;
-        bool all = true;
-        for (std::size_t j = 1; all && j < period; ++j) all = twins(start + j, period);
-        if (!all) continue;
-        if (auto run = widen(start, period); run && run->count >= least) return run;
-      }
+      for (std::size_t period = 1; period * least <= n && start + 2 * period <= n; ++period)
+        if (const std::size_t alike = repeats_from(start, period); alike >= period)
+          if (auto run = widen(start, start + alike, period); run && run->count >= least) return run;
     return std::nullopt;
   }
 
@@ -60,24 +57,24 @@ class repeat_finder {
     }
   };
 
-  // Whether node n + period is as node n.
-  bool twins(std::size_t n, std::size_t period) {
-    const std::size_t m = n + period;
-    if (m >= g_.nodes.size() || !g_.nodes[n].time.is(g_.nodes[m].time) ||
-        begin_[n + 1] - begin_[n] != begin_[m + 1] - begin_[m])
-      return false;
+  // Whether node m is as node n, before it.
+  bool twins(std::size_t n, std::size_t m) {
+    if (!g_.nodes[n].time.is(g_.nodes[m].time) || begin_[n + 1] - begin_[n] != begin_[m + 1] - begin_[m]) return false;
     for (std::size_t a = begin_[n], b = begin_[m]; a < begin_[n + 1]; ++a, ++b) {
       const end &x = ends_[a], &y = ends_[b];
-      if (x.table != y.table || x.is_from != y.is_from || (y.other != x.other && y.other != x.other + period))
+      if (x.table != y.table || x.is_from != y.is_from || (y.other != x.other && y.other != x.other + m - n))
         return false;
     }
     return true;
   }
 
-  std::optional<repeated_run> widen(std::size_t start, std::size_t period) {
-    std::size_t low = start, high = start + period;  // nodes in [low, high) have twins
-    while (low > 0 && twins(low - 1, period)) --low;
-    while (twins(high, period)) ++high;
+  std::size_t repeats_from(std::size_t start, std::size_t period) {
+    return repeats_for(start, period, g_.nodes.size(), [&](std::size_t n, std::size_t m) { return twins(n, m); });
+  }
+
+  // Nodes in [low, high) have twins.
+  std::optional<repeated_run> widen(std::size_t low, std::size_t high, std::size_t period) {
+    while (low > 0 && twins(low - 1, low - 1 + period)) --low;
     repeated_run run{low, period, (high + period - low) / period, {}, {}};
     if (run.count < 4) return std::nullopt;
     // All copies but the first and the last look alike: what the second one's nodes are joined to says it all.
