@@ -2,7 +2,6 @@
 
 #include "arguments.hpp"
 
-#include <cfp/backend/state_file.hpp>
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/core/error.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
@@ -26,8 +25,6 @@ int report() {
   } catch (const cfp::bad_input& e) {
     return say(e.what(), 2);
   } catch (const cfp::invalid_machine& e) {
-    return say(e.what(), 2);
-  } catch (const cfp::bad_state& e) {
     return say(e.what(), 2);
   } catch (const cfp::error& e) {
     return say(e.what(), 2);
