@@ -4,6 +4,10 @@
 #include "open_engine.hpp"
 #include "small.hpp"
 
+#include <cfp/op/math.hpp>
+
+#include <cmath>
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -104,4 +108,12 @@ TEST_CASE("activations have values and slopes far from zero too") {
   check_far<gelu_t>("gelu", std::make_index_sequence<1>());
   check_far<relu_t>("relu", std::make_index_sequence<1>());
   check_far<gated_silu_t>("gated_silu", std::make_index_sequence<2>());
+}
+
+TEST_CASE("relu passes on what is no number, and has no slope at zero") {
+  CHECK(std::isnan(relu_t::apply(std::nanf(""))));
+  CHECK(relu_t::apply(-1.0f) == 0);
+  CHECK(relu_t::apply(2.0f) == 2);
+  CHECK(relu_t::apply(dual<float>(0, 1)).slope == 0);
+  CHECK(relu_t::apply(dual<float>(2, 1)).slope == 1);
 }
