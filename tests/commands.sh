@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # commands.sh CFP MODEL: every command of the program does what it says, and files go from one to the other.
 set -euo pipefail
-cfp=$1 model=$2
+cfp=$(realpath "$1") model=$(basename "$2")
+cd "$(dirname "$2")"  # a line names the model as it was given: a long path is not the program's
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 common=(--model "$model" --batch 4 --seq 16)
