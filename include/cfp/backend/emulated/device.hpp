@@ -46,7 +46,7 @@ class gpu : public tick_clock {
   struct product {
     call bound;
     explicit operator bool() const { return bound.op != nullptr; }
-    void run(const queue&) const { host::run_product<T>(bound); }
+    void run(const queue&) const { host::stored_as<T, &host::run_product<wide_t<T>>>()(bound); }
   };
   struct no_recording {
     explicit operator bool() const { return false; }

@@ -3,6 +3,7 @@
 
 #include <cfp/backend/host/map_kernel.hpp>
 #include <cfp/backend/host/product_kernel.hpp>
+#include <cfp/backend/host/stored_narrow.hpp>
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/op/all.hpp>
 
@@ -13,8 +14,8 @@
 namespace cfp::inline v0_1::host {
 
 /// Copies between a tensor and the slices of its whole factor.
-template <class T>
-void run_unstack(const call& c, bool stack) {
+template <class T, bool stack>
+void run_unstack(const call& c) {
   const rule& r = c.r();
   const pattern& all = stack ? r.results[0] : r.operands[0];
   const pattern& one = stack ? r.operands[0] : r.results[0];
@@ -51,21 +52,19 @@ void run_unstack(const call& c, bool stack) {
 /// AdamW over all elements of a shard, in place.
 template <class T>
 void run_adamw(const call& c) {
-  using wide = wide_t<T>;
   long n = 1;
   for (int f = 0; f < c.factors; ++f) n *= c.size[f];
-  wide* w = static_cast<wide*>(c.result[0].data);
-  const numbers<T> g(c.operand[1]);
-  wide* m = static_cast<wide*>(c.result[1].data);
-  wide* v = static_cast<wide*>(c.result[2].data);
+  T* w = static_cast<T*>(c.result[0].data);
+  const T* g = static_cast<const T*>(c.operand[1].data);
+  T* m = static_cast<T*>(c.result[1].data);
+  T* v = static_cast<T*>(c.result[2].data);
   const auto& given = c.op->scalars;
-  const auto s = [&](int i) { return static_cast<wide>(given[i]); };
-  const wide beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
-  const wide rate =
-      static_cast<wide>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
-  const wide clip = c.op->operands.size() > 4 ? *static_cast<const wide*>(c.operand[4].data) : wide(1);
-  const wide correct1 = static_cast<wide>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
-  const wide correct2 = static_cast<wide>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
+  const auto s = [&](int i) { return static_cast<T>(given[i]); };
+  const T beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
+  const T rate = static_cast<T>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
+  const T clip = c.op->operands.size() > 4 ? *static_cast<const T*>(c.operand[4].data) : T(1);
+  const T correct1 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
+  const T correct2 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
   for (long i = 0; i < n; ++i)
     w[i] = adamw_t::apply(w[i], g[i] * clip, m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
 }
@@ -75,8 +74,8 @@ template <class T>
 void run_accumulate(const call& c) {
   long n = 1;
   for (int f = 0; f < c.factors; ++f) n *= c.size[f];
-  wide_t<T>* sum = static_cast<wide_t<T>*>(c.result[0].data);
-  const numbers<T> g(c.operand[1]);
+  T* sum = static_cast<T*>(c.result[0].data);
+  const T* g = static_cast<const T*>(c.operand[1].data);
   for (long i = 0; i < n; ++i) sum[i] = c.pass == 0 ? g[i] : sum[i] + g[i];
 }
 
@@ -92,18 +91,17 @@ void run_queue_places(const call& c) {
   thrust::for_each_n(
       thrust::cpp::par, thrust::counting_iterator<long>(0), groups,
       [&, tokens = tokens, experts = experts](long group) {
-        using wide = wide_t<T>;
-        const numbers<T> gate = numbers<T>(c.operand[0]) + group * tokens * experts;
-        wide* place = static_cast<wide*>(c.result[0].data) + group * tokens * experts;
-        std::fill_n(place, tokens * experts, wide(0));
+        const T* gate = static_cast<const T*>(c.operand[0].data) + group * tokens * experts;
+        T* place = static_cast<T*>(c.result[0].data) + group * tokens * experts;
+        std::fill_n(place, tokens * experts, T(0));
         std::vector<long> waiting(static_cast<std::size_t>(experts), 0);
         for (long k = 0; k < choices; ++k)
           for (long s = 0; s < tokens; ++s) {
             long best = -1;  // of those not chosen yet
             for (long e = 0; e < experts; ++e)
-              if (place[s * experts + e] == wide(0) && (best < 0 || gate[s * experts + e] > gate[s * experts + best]))
+              if (place[s * experts + e] == T(0) && (best < 0 || gate[s * experts + e] > gate[s * experts + best]))
                 best = e;
-            const wide p = static_cast<wide>(++waiting[static_cast<std::size_t>(best)]);
+            const T p = static_cast<T>(++waiting[static_cast<std::size_t>(best)]);
             place[s * experts + best] = k == 0 ? p : -p;
           }
       });
@@ -114,9 +112,10 @@ template <class T>
 void run_dropout(const call& c) {
   const pattern& dims = c.r().operands[0];
   const int rank = dims.factors.size();
-  const numbers<T> in(c.operand[0]), out(c.result[0]);
+  const T* const in = static_cast<const T*>(c.operand[0].data);
+  T* const out = static_cast<T*>(c.result[0].data);
   const std::uint32_t least = dropout_t::least(c.op->scalars[0]);
-  const wide_t<T> scale = static_cast<wide_t<T>>(1 / (1 - c.op->scalars[0]));
+  const T scale = static_cast<T>(1 / (1 - c.op->scalars[0]));
   const auto pass = static_cast<std::uint64_t>(c.step * c.passes + c.pass);
   long rows = 1;
   for (int d = 0; d + 1 < rank; ++d) rows *= c.size[dims.factors[d]];
@@ -132,12 +131,13 @@ void run_dropout(const call& c) {
       }
       step *= c.op->sizes[f];
     }
-    const numbers<T> x = in + row * n, y = out + row * n;
+    const T* const x = in + row * n;
+    T* const y = out + row * n;
     for (long k = 0; k < n;) {
       const long at = (first + k) % 4;
       const auto words = dropout_t::words(c.seed, c.forward, pass, static_cast<std::uint64_t>((first + k) / 4));
       for (long j = at; j < 4 && k < n; ++j, ++k)
-        y.set(k, words.v[static_cast<std::size_t>(j)] >= least ? x[k] * scale : wide_t<T>(0));
+        y[k] = words.v[static_cast<std::size_t>(j)] >= least ? x[k] * scale : T(0);
     }
   });
 }
@@ -146,7 +146,7 @@ void run_dropout(const call& c) {
 template <class T>
 class kernels {
  public:
-  using function = void (*)(const call&);
+  using function = kernel_function;
 
   /// The operators of the catalogue.
   kernels();
@@ -163,11 +163,11 @@ class kernels {
   /// Throws std::invalid_argument with the operator's name if there is no kernel for it.
   function find(const op_info& op) const {
     switch (op.body) {
-      case op_body::product: return &run_product<T>;
-      case op_body::unstack: return [](const call& c) { run_unstack<T>(c, false); };  // taken from products: never wide
-      case op_body::stack: return [](const call& c) { run_unstack<T>(c, true); };
-      case op_body::update: return &run_adamw<T>;
-      case op_body::accumulate: return &run_accumulate<T>;
+      case op_body::product: return stored_as<T, &run_product<wide>>();
+      case op_body::unstack: return stored_as<T, &run_unstack<wide, false>>();
+      case op_body::stack: return stored_as<T, &run_unstack<wide, true>>();
+      case op_body::update: return stored_as<T, &run_adamw<wide>>();
+      case op_body::accumulate: return stored_as<T, &run_accumulate<wide>>();
       case op_body::map:
       case op_body::routine: break;
     }
@@ -180,6 +180,8 @@ class kernels {
   }
 
  private:
+  using wide = wide_t<T>;
+
   template <class... Op>
   void add_all(op_list<Op...>) {
     add<Op...>();
@@ -187,13 +189,14 @@ class kernels {
   template <class Op, std::size_t... I>
   void add_one(std::index_sequence<I...>) {
     if constexpr (Op::body == op_body::map) {
-      table_[&info<Op>] = &run_map<Op, T>;
+      table_[&info<Op>] = stored_as<T, &run_map<Op, wide>, Op::index_operand>();
       if constexpr (has_slopes<Op>) (add_slope<Op, static_cast<int>(I)>(), ...);
     }
   }
   template <class Op, int I>
   void add_slope() {
-    if constexpr (I != Op::index_operand) table_[&info<slope<Op, I>>] = &run_map<slope<Op, I>, T>;
+    if constexpr (I != Op::index_operand)
+      table_[&info<slope<Op, I>>] = stored_as<T, &run_map<slope<Op, I>, wide>, Op::index_operand>();
   }
 
   std::unordered_map<const op_info*, function> table_;
@@ -203,9 +206,9 @@ class kernels {
 template <class T>
 kernels<T>::kernels() {
   add_all(catalogue{});
-  table_[&info<queue_places_t>] = &run_queue_places<T>;
+  table_[&info<queue_places_t>] = stored_as<T, &run_queue_places<wide>>();
   table_[&info<dropout_t>] = table_[&info<cfp::detail::dropout_input_t>] =
-      &run_dropout<T>;  // the same elements fall out
+      stored_as<T, &run_dropout<wide>>();  // the same elements fall out
 }
 
 // With CFP_KERNELS_ELSEWHERE defined, one file without it must hold

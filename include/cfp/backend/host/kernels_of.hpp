@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/host/map_kernel.hpp>
+#include <cfp/backend/host/stored_narrow.hpp>
 #include <cfp/backend/own_kernels.hpp>
 
 namespace cfp::inline v0_1 {
@@ -10,7 +11,8 @@ namespace detail {
 
 template <class Op>
 own_kernel own_kernel_of() {
-  return {&info<Op>, &host::run_map<Op, double>, &host::run_map<Op, float>, &host::run_map<Op, bf16>};
+  constexpr host::kernel_function in_float = &host::run_map<Op, float>;
+  return {&info<Op>, &host::run_map<Op, double>, in_float, host::stored_as<bf16, in_float, Op::index_operand>()};
 }
 template <class Op, std::size_t... I>
 void add_own(own_kernels& out, std::index_sequence<I...>) {

@@ -1,12 +1,9 @@
 // Contractions of two operands, left to BLAS.
 #pragma once
 
-#include <cfp/backend/numbers.hpp>
 #include <cfp/program/matrix_product.hpp>
 
 #include <cblas.h>
-
-#include <vector>
 
 namespace cfp::inline v0_1::host {
 
@@ -29,7 +26,6 @@ inline void gemm(bool ta, bool tb, long m, long n, long k, const double* a, long
 
 /// result = sum over shared factors of operand 0 times operand 1.
 template <class T>
-  requires(!is_narrow<T>)
 void run_product(const call& c) {
   const matrix_product p = as_matrices(c);
   const T* const a = static_cast<const T*>(c.operand[p.swapped ? 1 : 0].data);
@@ -41,28 +37,6 @@ void run_product(const call& c) {
     detail::gemm(p.transposed[0], p.transposed[1], p.rows, p.columns, p.sums, a + at[0], p.leading[0], b + at[1],
                  p.leading[1], beta, out + at[2], p.leading[2]);
   }
-}
-
-/// The same on numbers stored in fewer bits: multiplied and added up in float.
-template <class T>
-  requires is_narrow<T>
-void run_product(const call& c) {
-  thread_local std::vector<float> memory[3];
-  call in_float = c;
-  call_tensor* const given[3] = {&in_float.operand[0], &in_float.operand[1], &in_float.result[0]};
-  const pattern* const patterns[3] = {&c.r().operands[0], &c.r().operands[1], &c.r().results[0]};
-  long count[3] = {1, 1, 1};
-  for (int t = 0; t < 3; ++t) {
-    for (signed char f : patterns[t]->factors) count[t] *= c.size[f];
-    if (given[t]->wide) continue;
-    memory[t].resize(static_cast<std::size_t>(count[t]));
-    if (t < 2)
-      for (long i = 0; i < count[t]; ++i) memory[t][static_cast<std::size_t>(i)] = numbers<T>(*given[t])[i];
-    given[t]->data = memory[t].data();
-  }
-  run_product<float>(in_float);
-  if (!c.result[0].wide)
-    for (long i = 0; i < count[2]; ++i) numbers<T>(c.result[0]).set(i, memory[2][static_cast<std::size_t>(i)]);
 }
 
 }  // namespace cfp::host
