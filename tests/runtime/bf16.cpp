@@ -3,6 +3,8 @@
 
 #include "small.hpp"
 
+namespace bf16_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -124,3 +126,5 @@ TEST_CASE("weights are gathered, and their gradients reduced, in two bytes") {
     }
   }
 }
+
+}  // namespace bf16_tests

@@ -14,6 +14,8 @@
 #include <numeric>
 #include <random>
 
+namespace blocks_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 
@@ -496,3 +498,5 @@ TEST_CASE("parts of equal fingerprints are isomorphic, of different fingerprints
   CHECK(equal > 60);
   CHECK(different > 300);
 }
+
+}  // namespace blocks_tests

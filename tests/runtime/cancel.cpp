@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+namespace cancel_tests {
+
 using namespace cfp;
 
 namespace {
@@ -312,3 +314,5 @@ TEST_CASE("times that cannot be added up are refused by the node's name") {
     CHECK(refused(g).rfind("edge 0 (0 -> 1): the time of entry 3 must be", 0) == 0);
   }
 }
+
+}  // namespace cancel_tests

@@ -5,6 +5,8 @@
 #include <cfp/solve/explain/explanation.hpp>
 #include <cfp/solve/other/exhaustive.hpp>
 
+namespace explanation_tests {
+
 using namespace cfp;
 
 namespace {
@@ -286,3 +288,5 @@ TEST_CASE("what cannot be explained is refused") {
   g.nodes[0].time = std::vector<double>{};
   CHECK_THROWS_AS(compare(g, {1, 0, 0}, s.choices), invalid_cost_graph);
 }
+
+}  // namespace explanation_tests

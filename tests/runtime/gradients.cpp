@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+namespace gradients_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -117,3 +119,5 @@ TEST_CASE("relu passes on what is no number, and has no slope at zero") {
   CHECK(relu_t::apply(dual<float>(0, 1)).slope == 0);
   CHECK(relu_t::apply(dual<float>(2, 1)).slope == 1);
 }
+
+}  // namespace gradients_tests

@@ -13,6 +13,8 @@
 #include <random>
 #include <sstream>
 
+namespace header_tests {
+
 using namespace cfp;
 
 namespace {
@@ -159,3 +161,5 @@ TEST_CASE("a plan's header knows the model and the mesh it was made for") {
       std::string::npos);
   CHECK(other_mesh.find("a plan was made for a mesh with other axes") != std::string::npos);
 }
+
+}  // namespace header_tests

@@ -6,6 +6,8 @@
 
 #include <cfp/profile/machine/roofline.hpp>
 
+namespace known_plans_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -126,3 +128,5 @@ TEST_CASE(
   CHECK(resting(least, "/regathered") > 0);
   CHECK(predicted_peak(least.p.code) < predicted_peak(half.p.code));
 }
+
+}  // namespace known_plans_tests

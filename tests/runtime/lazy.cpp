@@ -6,6 +6,8 @@
 #include <cfp/plan/search.hpp>
 #include <cfp/profile/machine/roofline.hpp>
 
+namespace lazy_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -137,3 +139,5 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
   CHECK(s.time <= bounded * (1 + 1e-9));
   if (bounded <= best.time) CHECK(s.time == Approx(best.time).epsilon(1e-9));
 }
+
+}  // namespace lazy_tests

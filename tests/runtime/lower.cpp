@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+namespace lower_tests {
+
 using namespace cfp;
 
 namespace {
@@ -425,3 +427,5 @@ TEST_CASE("conversions on four axes are found, and never send more than gatherin
     CHECK(found.bytes <= naive_bytes(c));
   }
 }
+
+}  // namespace lower_tests

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <random>
 
+namespace machines_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -394,3 +396,5 @@ TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
     CHECK(on.plans.least > 1000);
   }
 }
+
+}  // namespace machines_tests

@@ -6,6 +6,8 @@
 
 #include <cfp/session/race.hpp>
 
+namespace memory_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -70,3 +72,5 @@ TEST_CASE("a rank takes no more memory than is predicted") {
         check_models(g, mesh, random, type);
   }
 }
+
+}  // namespace memory_tests

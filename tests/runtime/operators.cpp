@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+namespace operators_tests {
+
 using namespace cfp;
 
 namespace {
@@ -626,3 +628,5 @@ TEST_CASE("what cannot be differentiated or computed is refused when the model i
   CHECK_THROWS_WITH((op<"a k, b -> a b">{}(x, y)),
                     Catch::Contains("a factor summed over by a product must stand in both operands ('k'"));
 }
+
+}  // namespace operators_tests

@@ -10,6 +10,8 @@
 
 #include <set>
 
+namespace plans_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -188,3 +190,5 @@ TEST_CASE("a saved plan names its choices") {
   CHECK_THROWS_WITH(choices_from_json(nlohmann::json::parse(j.dump()), d),
                     "'strategy of wte.dense' has no choice 'data=everything'");
 }
+
+}  // namespace plans_tests

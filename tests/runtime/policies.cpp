@@ -10,6 +10,8 @@
 #include <cfp/solve/other/integer_program.hpp>
 #include <cfp/solve/other/markov_chain.hpp>
 
+namespace policies_tests {
+
 // CBC 2.10's presolve leaves memory behind; what our own code leaves is still reported.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libCoinUtils\nleak:libCbc\n"; }
 
@@ -236,3 +238,5 @@ TEST_CASE("Alpa's plan is the same by its own solver, the integer program, and b
   CHECK(search.alpa(false, integer_program_policy()));
 }
 #endif
+
+}  // namespace policies_tests

@@ -15,6 +15,8 @@
 #include <numeric>
 #include <random>
 
+namespace rules_tests {
+
 using namespace cfp;
 
 namespace {
@@ -330,3 +332,5 @@ TEST_CASE("a layer with more collectives than one constant holds says so") {
   CHECK(r.problem == layer_report::too_long);
   CHECK(r.gradients.over == 2);
 }
+
+}  // namespace rules_tests

@@ -20,6 +20,8 @@
 
 #include <sys/stat.h>
 
+namespace session_tests {
+
 using namespace cfp;
 
 namespace {
@@ -689,3 +691,5 @@ TEST_CASE("a plan keeps the memory it may use") {
   CHECK(tight.plan().peak_bytes < most);
   CHECK(tight.verify(rows_of(8), 3).holds());
 }
+
+}  // namespace session_tests

@@ -8,6 +8,8 @@
 
 #include <numeric>
 
+namespace solve_tests {
+
 using namespace cfp;
 
 TEST_CASE("exact equals exhaustive on random graphs") {
@@ -265,3 +267,5 @@ TEST_CASE("a run of many copies is as one computed step by step") {
   CHECK(run->count >= 998);
   CHECK(solve(g).time == Approx(solve(unshared(g)).time).epsilon(1e-12));
 }
+
+}  // namespace solve_tests

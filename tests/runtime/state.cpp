@@ -4,6 +4,8 @@
 
 #include "small.hpp"
 
+namespace state_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -176,3 +178,5 @@ TEST_CASE("files that are no state of the model are refused by name") {
   CHECK(why(g).find("is no safetensors file") != std::string::npos);
   CHECK_THROWS_WITH(state::create("/nowhere/state", g, 1), "/nowhere/state: cannot be written");
 }
+
+}  // namespace state_tests

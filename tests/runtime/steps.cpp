@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace steps_tests {
+
 namespace {
 
 using namespace cfp;
@@ -253,3 +255,5 @@ TEST_CASE("sizes that only run time knows") {
                     "dimension 'rows' has 10 elements, which 4 devices (model=4) do not divide; take a multiple of 4 "
                     "or fewer devices");
 }
+
+}  // namespace steps_tests

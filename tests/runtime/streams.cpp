@@ -8,6 +8,8 @@
 
 #include <random>
 
+namespace streams_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -122,3 +124,5 @@ TEST_CASE("the order of a program keeps what it computes, and memory is not shar
     }
   }
 }
+
+}  // namespace streams_tests

@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+namespace threads_tests {
+
 namespace {
 
 using cfp::rank_context;
@@ -784,3 +786,5 @@ TEST_CASE("ranks can run ranks") {
   });
   CHECK(sum == 2 * (0 + 1) + 2 * (10 + 11));
 }
+
+}  // namespace threads_tests

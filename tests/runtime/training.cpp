@@ -8,6 +8,8 @@
 #include <cfp/profile/machine/roofline.hpp>
 #include <cfp/session/race.hpp>
 
+namespace training_tests {
+
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
@@ -250,3 +252,5 @@ TEST_CASE("a training that ends in what is no number is not taken for right") {
   elsewhere.begun = {2};
   CHECK(compare(right, elsewhere, g).parameters == infinite);
 }
+
+}  // namespace training_tests

@@ -8,6 +8,7 @@
 #include <thrust/iterator/counting_iterator.h>
 
 #include <limits>
+#include <vector>
 
 namespace cfp::inline v0_1::host::detail {
 
@@ -122,21 +123,56 @@ void reduce_rows(map_rows<T, Tensors>& m, const map_loops<T, Tensors>& loops, co
   });
 }
 
+/// Combines a row of the result with f(k); of an operator that has no loop for it (it stands in a gradient, with
+/// another rule than its own), by way of a row beside it.
+template <class T, int Tensors>
+class row_adder {
+ public:
+  row_adder(const map_rows<T, Tensors>& m, const map_loops<T, Tensors>& loops)
+      : m_(m), beside_(m), combine_(loops.combine), add_(loops.of(m, true).add) {
+    if (add_) return;
+    row_.resize(static_cast<std::size_t>(m.size));
+    tensor_.data = row_.data();
+    beside_.tensor[Tensors - 1] = &tensor_;
+    beside_.stride[Tensors - 1] = 1;
+    write_ = loops.of(beside_, true).write;
+  }
+  row_adder(const row_adder&) = delete;
+  void operator()(long* at, const long* index) {
+    if (add_) return add_(m_, at, index);
+    T* const out = m_.result() + at[Tensors - 1];
+    at[Tensors - 1] = 0;
+    write_(beside_, at, index);
+    for (long k = 0; k < m_.size; ++k) {
+      T& x = out[k * m_.stride[Tensors - 1]];
+      x = combine(combine_, x, row_[static_cast<std::size_t>(k)]);
+    }
+  }
+
+ private:
+  const map_rows<T, Tensors>& m_;
+  map_rows<T, Tensors> beside_;
+  reduction combine_;
+  decltype(row_loops<T, Tensors>::add) add_, write_ = nullptr;
+  call_tensor tensor_;
+  std::vector<T> row_;
+};
+
 // Columns are reduced: whole rows of the result are added up.
 template <class T, int Tensors>
 void reduce_columns(map_rows<T, Tensors>& m, const map_loops<T, Tensors>& loops, const loop_nest<Tensors>& outer,
                     const loop_nest<Tensors>& inner) {
   const loop_nest<Tensors> rest = m.take_row(outer, true);
-  const auto add = loops.of(m, true).add;
   for (long i = 0, all = outer.count(); i < all; ++i) m.result()[i] = identity_of<T>(loops.combine);
   each_row(rest.count(), [&](long n) {
+    row_adder<T, Tensors> add(m, loops);
     long base[Tensors] = {}, index[max_factors] = {};
     rest.locate(n, m.c, base, index);
     for (long i = 0, all = inner.count(); i < all; ++i) {
       long at[Tensors];
       for (int t = 0; t < Tensors; ++t) at[t] = base[t];
       inner.locate(i, m.c, at, index);
-      add(m, at, index);
+      add(at, index);
     }
   });
 }
@@ -189,8 +225,9 @@ void run(map_rows<T, Tensors>& m, const map_loops<T, Tensors>& loops) {
   outer.collapse(r);
   inner.collapse(r);
   if (loops.unit.write && inner.depth == 0) run_elementwise(m, loops, outer);
-  else if (inner.depth > 0 && (outer.depth == 0 || outer.stride[0][outer.depth - 1] == 0 ||
-                               inner.stride[0][inner.depth - 1] <= outer.stride[0][outer.depth - 1]))
+  else if (loops.unit.reduce && inner.depth > 0 &&
+           (outer.depth == 0 || outer.stride[0][outer.depth - 1] == 0 ||
+            inner.stride[0][inner.depth - 1] <= outer.stride[0][outer.depth - 1]))
     reduce_rows(m, loops, outer, inner);
   else reduce_columns(m, loops, outer, inner);
 }

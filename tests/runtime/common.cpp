@@ -1,1 +1,0 @@
-// So that what `common.hpp` includes is compiled once.
