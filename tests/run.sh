@@ -20,7 +20,7 @@ ctest --test-dir build/asan -R '^(runtime|example.gpt.data_2$)' --output-on-fail
 
 echo "building with the thread sanitizer"
 configure build/tsan -DCMAKE_BUILD_TYPE=Debug -DCFP_SANITIZE=thread -DCFP_NATIVE=OFF
-quietly build/tsan/build.log cmake --build build/tsan --target runtime_threads runtime_streams runtime_plans
+quietly build/tsan/build.log cmake --build build/tsan --target runtime_ranks
 ctest --test-dir build/tsan -R '^runtime.(threads|streams|plans)$' --output-on-failure -j1 || failed=1
 
 echo "building"

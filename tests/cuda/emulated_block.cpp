@@ -3,6 +3,8 @@
 
 #include "../catch.hpp"
 
+namespace emulated_block_cases {
+
 using namespace cfp;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE("emulated threads: mistakes are found") {
   CHECK_THROWS_WITH(emulated::launch(mistaken{2}, 1, 16), "a place outside the block's shared memory of 16 bytes");
   CHECK_THROWS_WITH(emulated::launch(mistaken{3}, 1), "out of luck");
 }
+
+}  // namespace emulated_block_cases

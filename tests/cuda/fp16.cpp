@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+namespace fp16_cases {
+
 using namespace cfp;
 
 static_assert(sizeof(fp16) == 2 && std::is_trivially_copyable_v<fp16>);
@@ -58,3 +60,5 @@ TEST_CASE("halves are the nearest to every number between two, ties to even") {
   CHECK(fp16(1e-30f).bits == 0);
   CHECK(fp16(-1e-30f).bits == 0x8000);
 }
+
+}  // namespace fp16_cases

@@ -11,6 +11,8 @@
 
 #include <numeric>
 
+namespace session_cases {
+
 using namespace cfp;
 using namespace small_tests;
 using namespace families;
@@ -137,3 +139,5 @@ TEST_CASE("a session plans, verifies, trains and compares on emulated GPUs") {
   CHECK(compared.plans.size() > 1);
   CHECK(compared.counts_agree());
 }
+
+}  // namespace session_cases

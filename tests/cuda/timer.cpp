@@ -8,6 +8,8 @@
 #include <cfp/plan/machine_search.hpp>
 #include <cfp/profile/measure/instruction_timer.hpp>
 
+namespace timer_cases {
+
 using namespace cfp;
 using namespace small_tests;
 using namespace families;
@@ -190,3 +192,5 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   CHECK(refused == 1);
   CHECK(lacking.times().described > again.times().described);
 }
+
+}  // namespace timer_cases

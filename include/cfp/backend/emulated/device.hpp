@@ -8,6 +8,7 @@
 #include <cfp/backend/engine.hpp>
 #include <cfp/backend/host/memory.hpp>
 #include <cfp/backend/host/product_kernel.hpp>
+#include <cfp/backend/host/stored_narrow.hpp>
 #include <cfp/backend/nobody.hpp>
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/backend/tick_clock.hpp>
