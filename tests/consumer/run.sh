@@ -62,6 +62,7 @@ case $mode in
       [ "$other" -lt 0 ] || must_refuse "compatible with requested version \"$major.$other\"" "version$other" -DCFP_VERSION="$major.$other"
     done
     must_refuse "component kernels lacks" no_kernels -DCFP_COMPONENT=kernels
+    must_refuse "component gpus lacks" no_gpus -DCFP_COMPONENT=gpus
     must_refuse "there is no component nonsense" unknown -DCFP_COMPONENT=nonsense
     must_refuse "component model lacks the Debian packages libboost-dev" model "${bare[@]}" -DCFP_COMPONENT=model
     must_refuse "component host lacks the Debian packages libboost-dev, libopenblas-dev, libthrust-dev, librandom123-dev" \

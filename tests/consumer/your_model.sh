@@ -26,5 +26,14 @@ cmake -S . -B readme -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$cxx" -Dcf
 cmake --build readme
 readme/readme | tee out
 grep -q "verified over 10 steps" out
+# With GPUs for ranks, where they were built; without one they say so.
+if [ -e installed/lib/libcfp_gpus.a ]; then
+  sed 's/mixer/gpu/g; s/main.cpp/gpu.cpp/; s/kernels/gpus/' "$here/CMakeLists.txt" > CMakeLists.txt
+  cp "$here/gpu.cpp" .
+  cmake -S . -B gpu -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$cxx" -Dcfp_ROOT="$work/installed"
+  cmake --build gpu
+  gpu/gpu | tee out
+  grep -qE "no GPU|verified over 3 steps" out
+fi
 # From headers alone the same program compiles too.
 "$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I "$include" "$@" "$here/main.cpp"
