@@ -1,6 +1,6 @@
 // Must not compile: the function of a layer multiplies matrices that do not fit.
 // expected-error {{a model gives an operator shapes or operands that do not fit its rule}}
-// expected-words {{linear: sizes of a factor differ ('in': 64 and 60)}}
+// expected-words {{linear: operand 1 'down.weight' (hidden width) has 'hidden' of size 60, operand 0 'gelu' (batch hidden) has 'hidden' of size 64}}
 #include <cfp/op/catalogue.hpp>
 #include <cfp/program/layer.hpp>
 using mesh = cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 4>>;

@@ -39,6 +39,12 @@ struct operand_view {
   long element_bytes = 4;
 };
 
+/// A factor's size that operands do not show.
+struct given_size {
+  std::string_view factor;
+  long size = 0;
+};
+
 struct binding {
   rule r;                                           ///< with compound factors cut
   factor_sizes sizes;                               ///< 0: not known
@@ -118,6 +124,7 @@ constexpr int members(const pattern& p, int dim) {
 struct binder {
   const rule& r;
   const list<operand_view, max_operands>& operands;
+  const list<given_size, 4>& given;
   binding out{};
   list<int, max_factors> parts{}, first{};  // of each factor: how many it is cut into, and the first of them
   factor_sources from{};
@@ -150,6 +157,9 @@ struct binder {
     for (int f = 0; f < r.factors.size(); ++f)
       if (parts[f] == 1 && !r.factors[f].label.view().starts_with(".."))
         out.rule_labels[first[f]] = r.factors[f].label.view();
+    for (int f = 0; f < out.r.factors.size(); ++f)
+      for (const given_size& g : given)
+        if (same(g.factor, out.r.factors[f].label.view())) out.sizes[f] = g.size, from.sized_by[f] = -1;
   }
 
   // What the dimensions of an operand are in the cut rule: their factors, names, sizes and partition.
@@ -225,8 +235,9 @@ struct binder {
 }  // namespace detail
 
 /// Binds a rule (its "..." expanded) to operands that `fits` found to have its dimensions.
-constexpr binding bind(const rule& r, const list<operand_view, max_operands>& operands) {
-  return detail::binder{r, operands}.bind();
+constexpr binding bind(const rule& r, const list<operand_view, max_operands>& operands,
+                       const list<given_size, 4>& given = {}) {
+  return detail::binder{r, operands, given}.bind();
 }
 
 /// Dimensions of a result, named as the operands name them; a name that is taken already, as the rule does (and it is

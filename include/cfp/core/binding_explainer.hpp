@@ -52,9 +52,11 @@ struct binding_explainer : explainer {
     operand(s, w.other, " where ");
     part(s, w.other, w.other_part, w.wanted);
     say(s, ", and the rule \"", op.rule, "\" has one '", w.factor.view(),
-        "': a transposed or another tensor; if the two are the same, say so: cfp::renamed<operand ",
-        static_cast<long>(w.operand), ", \"", operands[w.operand].shape->parts[w.part], "\", \"",
-        operands[w.other].shape->parts[w.other_part], "\">");
+        "': a transposed or another tensor; if the two are the same, say so: ");
+    if (op.traced) say(s, "net.renamed(operand ", static_cast<long>(w.operand), ", \"");
+    else say(s, "cfp::renamed<operand ", static_cast<long>(w.operand), ", \"");
+    say(s, operands[w.operand].shape->parts[w.part], "\", \"", operands[w.other].shape->parts[w.other_part],
+        op.traced ? "\")" : "\">");
   }
 
   constexpr void sizes(sentence& s, const binding_problem& w) const {
@@ -64,7 +66,7 @@ struct binding_explainer : explainer {
       operand(s, w.other, ", ");
       part(s, w.other, w.other_part, w.wanted);
     } else {
-      say(s, ", but its factors make ", w.wanted, ":");
+      say(s, ", but the factors of the rule \"", op.rule, "\" make ", w.wanted, ":");
       for (int k = 0; k < it.bound.r.operands[w.operand].factors.size(); ++k) {
         const int f = it.bound.r.operands[w.operand].factors[k];
         if (it.bound.given_part[w.operand][k] != w.part || it.bound.sizes[f] == 0) continue;

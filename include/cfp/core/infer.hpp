@@ -9,6 +9,7 @@ namespace cfp::inline v0_1 {
 struct operator_view {
   std::string_view label, rule;
   linearity linear = linearity::none;
+  bool traced = false;  ///< by a model, whose words for mends are its own
 };
 
 struct inference {

@@ -83,7 +83,7 @@ inline graph t5(const t5_config& c) {
   const tensor targets = indices(net, "targets", {batch, sequence}, c.vocabulary);
   const tensor shared = net.weight("shared.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, 1.0});
   const auto table = [&](const std::string& stack, dimension queries, std::string_view input) {
-    const tensor distances = indices(net, input, {queries, {"keys", c.sequence}}, c.buckets);
+    const tensor distances = indices(net, input, {queries, {"~keys", c.sequence}}, c.buckets);
     return lookup(
         net.weight(stack + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight",
                    {{"buckets", c.buckets}, {"heads", c.heads}}, {0, 1 / std::sqrt(static_cast<double>(c.width))}),

@@ -47,6 +47,7 @@ struct value {
   long_name label;
   extents shape;
   list<name, max_dims> dims;          ///< names of the dimensions
+  list<bool, max_dims> lent;          ///< as it is traced: whether a rule gave the name, which is equal to every one
   list<signed char, max_dims> group;  ///< written dimension each (refined) dimension belongs to
   element type = element::real;
   value_role role = value_role::activation;

@@ -1,6 +1,7 @@
 // A model as it is traced: the graph of the operators that its function calls, with the shapes of what they make.
 #pragma once
 
+#include <cfp/core/binding_explainer.hpp>
 #include <cfp/core/error.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/model/shape_error.hpp>
@@ -9,7 +10,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// A named dimension of a weight or an input.
+/// A named dimension of a weight or an input. A name behind '~' is equal to every name, as that which only a rule gave:
+/// `{"~keys", n}` of positions, for the keys are called otherwise.
 struct dimension {
   name label;
   long size = 0;
@@ -57,6 +59,15 @@ class model {
     recorded[t.id].label = join(scope_, label);
     return t;
   }
+  /// Calls a dimension of a tensor otherwise from here on: where two names are meant to be one.
+  constexpr tensor renamed(tensor t, std::string_view from, std::string_view to) {
+    value& v = recorded[t.id];
+    bool found = false;
+    for (int d = 0; d < v.rank(); ++d)
+      if (v.dims[d] == from) v.dims[d] = name(to), v.lent[d] = false, found = true;
+    if (!found) fail("the tensor has no dimension of this name", v.label, name(from), v.rank(), 0);
+    return t;
+  }
   constexpr long size(tensor t, int dim) const { return recorded[t.id].shape[dim]; }
 
   /// Names of what follows start with this, as parameters of checkpoints do ("h.0.attn").
@@ -81,7 +92,9 @@ class model {
     for (const dimension& d : dims) {
       v.group.push(static_cast<signed char>(v.shape.size()));
       v.shape.push(d.size);
-      v.dims.push(d.label);
+      const bool lent = d.label.view().starts_with('~');
+      v.dims.push(lent ? name(d.label.view().substr(1)) : d.label);
+      v.lent.push(lent);
     }
     v.type = type;
     v.role = role;
@@ -111,51 +124,49 @@ class model {
     for (int i = 0; i < max_results; ++i) recorded.add(value{});
     return first;
   }
-  constexpr value result_of(const operation& o, int k) const;
-  constexpr factor_sizes bind(const op_info& op, const rule& r, const list<int, max_operands>& operands,
-                              const list<size_of, 4>& given);
+  constexpr int fail(const sentence& why) {
+    if (problem.what == nullptr) problem = {"operands do not fit", {}, {}, 0, 0, why};
+    return fail(problem.what, long_name{}, {}, 0, 0);
+  }
+  constexpr binding bind(const op_info& op, const list<int, max_operands>& operands, const list<size_of, 4>& given);
+  constexpr value result_of(const operation& o, const binding& b, int k) const;
   constexpr long_name label_of(const op_info& op, const list<int, max_operands>& operands) const;
 
   long_name scope_;
   on_problem then_;
 };
 
-// Sizes of the factors, from the operands' shapes and the sizes given.
-constexpr factor_sizes model::bind(const op_info& op, const rule& r, const list<int, max_operands>& operands,
-                                   const list<size_of, 4>& given) {
-  factor_sizes sizes;
-  for (int f = 0; f < r.factors.size(); ++f) {
-    sizes.push(0);
-    for (const size_of& s : given)
-      if (s.factor == r.factors[f].label) sizes[f] = s.size;
-  }
+// The rule of an operator meets the dimensions of its operands, or says why it does not fit them.
+constexpr binding model::bind(const op_info& op, const list<int, max_operands>& operands,
+                              const list<size_of, 4>& given) {
+  const partition anywhere = partition::replicated(max_dims);
+  list<dimensions, max_operands> shapes;
+  list<operand_view, max_operands> views;
+  int ranks[max_operands]{};
   for (int i = 0; i < operands.size(); ++i) {
-    const pattern& p = r.operands[i];
     const value& v = recorded[operands[i]];
-    for (int d = 0; d < v.rank(); ++d) {
-      long rest = v.shape[d];
-      int unknown = -1;
-      for (int k = 0; k < p.factors.size(); ++k) {
-        if (p.group[k] != d) continue;
-        const int f = p.factors[k];
-        if (sizes[f] == 0) {
-          if (unknown >= 0)
-            return fail("give the size of one more factor", op, r.factors[f].label, 0, v.shape[d]), sizes;
-          unknown = f;
-        } else {
-          if (rest % sizes[f] != 0)
-            return fail("sizes of a factor differ", op, r.factors[f].label, sizes[f], v.shape[d]), sizes;
-          rest /= sizes[f];
-        }
-      }
-      if (unknown >= 0) sizes[unknown] = rest;
-      else if (rest != 1)
-        return fail("sizes of a dimension differ", op, v.dims[d], v.shape[d] / rest, v.shape[d]), sizes;
-    }
+    ranks[i] = v.rank();
+    dimensions d;
+    for (int k = 0; k < v.rank(); ++k) d.push(v.dims[k].view(), v.shape[k], k, v.lent[k]);
+    shapes.push(d);
   }
-  for (int f = 0; f < r.factors.size(); ++f)
-    if (sizes[f] <= 0) return fail("the size of a factor is not known", op, r.factors[f].label, sizes[f], 1), sizes;
-  return sizes;
+  for (int i = 0; i < operands.size(); ++i)
+    views.push({&shapes[i], &anywhere, recorded[operands[i]].label.view()});
+  list<given_size, 4> sizes;
+  for (const size_of& s : given) sizes.push({s.factor.view(), s.size});
+
+  inference it;
+  it.bound.problem = fits(outline(op.rule), views);
+  const parsed_rule read = read_rule(op.rule, ranks);
+  if (!it.bound.problem && read.problem)
+    it.bound.problem = {binding_problem::unreadable, -1, -1, read.problem.column, 0, {}, read.problem.what};
+  if (!it.bound.problem) it.bound = cfp::bind(read.value, views, sizes);
+  if (it.bound.problem) {
+    const long_name where = join(scope_, op.label);
+    const operator_view seen{where.view(), op.rule, op.linear, true};
+    fail(detail::binding_explainer{{seen, it, views, mesh_shape{}}}.words());
+  }
+  return it.bound;
 }
 
 // "h.0.attn.c_attn.linear": the weight's name, but for "weight" or "bias" at its end, else the scope; then the
@@ -171,8 +182,9 @@ constexpr long_name model::label_of(const op_info& op, const list<int, max_opera
 }
 
 // Result number k of an operation, with the names its operands have for its dimensions.
-constexpr value model::result_of(const operation& o, int k) const {
+constexpr value model::result_of(const operation& o, const binding& b, int k) const {
   const pattern& p = o.r.results[k];
+  const dimensions named = result_dimensions(b, k);
   value v;
   v.label = label_of(*o.op, o.operands);
   if (o.r.results.size() > 1) {
@@ -180,22 +192,15 @@ constexpr value model::result_of(const operation& o, int k) const {
     v.label += index;
   }
   for (int i = 0; i < p.factors.size(); ++i) {
-    const int f = p.factors[i];
-    if (p.group[i] < v.shape.size()) {
-      v.shape.back() *= o.sizes[f];
+    if (p.group[i] < v.shape.size()) {  // a dimension of several: the rule gave its name
+      v.shape.back() *= o.sizes[p.factors[i]];
+      v.dims.back() = o.r.factors[p.factors[p.group.find(p.group[i])]].label;
+      v.lent.back() = true;
       continue;
     }
-    name label = o.r.factors[f].label;
-    for (int q = o.operands.size() - 1; q >= 0; --q) {  // the first operand that has the factor alone names it
-      const pattern& from = o.r.operands[q];
-      const int at = from.dim_of(f);
-      if (at < 0) continue;
-      int members = 0;
-      for (signed char g : from.group) members += g == from.group[at];
-      if (members == 1) label = recorded[o.operands[q]].dims[from.group[at]];
-    }
-    v.shape.push(o.sizes[f]);
-    v.dims.push(label);
+    v.shape.push(o.sizes[p.factors[i]]);
+    v.dims.push(name(named.parts[i]));
+    v.lent.push(named.lent[i]);
     v.group.push(p.group[i]);
   }
   v.type = stored_as(o, k);
@@ -205,43 +210,38 @@ constexpr value model::result_of(const operation& o, int k) const {
 constexpr int model::record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
                             const list<size_of, 4>& given) {
   if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
-  int ranks[max_operands]{};
-  for (int i = 0; i < operands.size(); ++i) {
+  for (int i = 0; i < operands.size(); ++i)
     if (operands[i] < 0 || operands[i] >= recorded.value_count())
       return fail("an operand is no tensor of this model", op, {}, i, recorded.value_count());
-    ranks[i] = recorded[operands[i]].rank();
-  }
+  const binding b = bind(op, operands, given);
+  if (b.problem) return fail(problem.what, op, {}, 0, 0);
   operation o;
   o.op = &op;
-  const parsed_rule read = read_rule(op.rule, ranks);
-  if (read.problem) return fail(read.problem.what, op, {}, ranks[0], operands.empty() ? 0 : ranks[operands.size() - 1]);
-  o.r = read.value;
-  if (o.r.operands.size() != operands.size())
-    return fail("wrong number of operands", op, {}, operands.size(), o.r.operands.size());
-  if (op.body == op_body::product)
-    for (int f = 0; f < o.r.factors.size(); ++f)
-      if (o.r.is_reduction(f) && (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
-        return fail("a factor summed over by a product must stand in both operands", op, o.r.factors[f].label, 1, 2);
+  o.r = b.r;
+  o.sizes = b.sizes;
+  o.operands = operands;
+  o.scalars = scalars;
   if (scalars.size() != op.scalars) return fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
-  for (int i = 0; i < operands.size(); ++i) {
-    const int written = o.r.operands[i].group.empty() ? 0 : o.r.operands[i].group.back() + 1;
-    if (written != ranks[i])
-      return fail("an operand has another number of dimensions than its rule", op, {}, ranks[i], written);
+  for (int i = 0; i < operands.size(); ++i)
     if ((recorded[operands[i]].type == element::index) != (i == op.index_operand))
       return fail("an index where numbers belong, or numbers where an index belongs; operand", op, {}, i,
                   op.index_operand);
+  for (int f = 0; f < o.r.factors.size(); ++f) {
+    const name& label = o.r.factors[f].label;
+    if (op.body == op_body::product && o.r.is_reduction(f) &&
+        (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
+      return fail("a factor summed over by a product must stand in both operands", op, label, 1, 2);
+    if (o.sizes[f] <= 0) return fail("the size of a factor is not known", op, label, o.sizes[f], 1);
   }
-  o.sizes = bind(op, o.r, operands, given);
-  if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
-  o.operands = operands;
-  o.scalars = scalars;
-  const int first = recorded.value_count();
+  list<value, max_results> results;  // before any is added: names are views of what is recorded
   for (int k = 0; k < o.r.results.size(); ++k) {
-    const value v = result_of(o, k);
+    results.push(result_of(o, b, k));
+    const value& v = results.back();
     if (!holdable(v.shape))
       return fail("a result has more elements than memory can hold", v.label, v.dims[0], v.shape[0], most_elements);
-    o.results.push(recorded.add(v));
   }
+  const int first = recorded.value_count();
+  for (const value& v : results) o.results.push(recorded.add(v));
   recorded.add(o);
   return first;
 }

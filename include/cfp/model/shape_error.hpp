@@ -11,12 +11,14 @@ struct shape_error {
   long_name where;
   name factor;
   long left = 0, right = 0;
+  sentence said{};  ///< all of it, where it is written already
 };
 
 /// "h.0.attn.c_proj.linear: sizes of a factor differ ('in': 768 and 3072)".
 constexpr sentence words(const shape_error& e) {
   sentence s;
   if (e.what == nullptr) return s;
+  if (!e.said.empty()) return e.said;
   say(s, e.where.view(), ": ", e.what, " (");
   if (!e.factor.empty()) say(s, "'", e.factor.view(), "': ");
   say(s, e.left, " and ", e.right, ")");
