@@ -133,7 +133,7 @@ tensor index_tensor(model& net, std::initializer_list<dimension> dims, long boun
   return net.input("index", dims, element::index, {0, 0, bound});
 }
 tensor constant_like(model& net, tensor y, const std::string& label) {
-  const auto e = [&](int d) { return dimension{name(std::string(1, static_cast<char>('p' + d))), net.size(y, d)}; };
+  const auto e = [&](int d) { return dimension{name(std::string("~") + static_cast<char>('p' + d)), net.size(y, d)}; };
   const filling f{0.1, 1.0};
   switch (net.recorded[y.id].rank()) {
     case 0: return net.input(label, {}, element::real, f);
@@ -241,7 +241,7 @@ std::vector<example> examples() {
   });
   put("a tensor used twice", [&](model& m) {
     const tensor x = w(m, "x", {{"a", 4}, {"b", 8}});
-    return mul(gelu(x), linear(x, w(m, "w", {{"b", 8}, {"c", 8}})));
+    return mul(gelu(x), linear(x, w(m, "w", {{"b", 8}, {"~c", 8}})));
   });
   put("gelu", [&](model& m) { return gelu(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 4}})); });
   put("lookup", [&](model& m) {

@@ -1,6 +1,7 @@
 // A user's own model from its function to a trained plan, through one object: what is returned, printed and saved, and
 // what is refused.
 #include "../catch.hpp"
+#include "common.hpp"
 
 #include <cfp/backend/host/kernels_of.hpp>
 #include <cfp/model/random_words.hpp>
@@ -576,23 +577,24 @@ TEST_CASE("a model that cannot be trained is refused in one sentence, by session
              {"input 'kind' holds indices and says no bound: declare it with {0, 0, 8}"}));
 }
 
+static std::string thrown(const std::function<void(model&)>& call) {
+  model net;
+  try {
+    call(net);
+  } catch (const std::exception& e) {
+    return std::string(e.what());
+  }
+  return std::string("nothing is refused");
+}
+
 TEST_CASE("an operator refuses what is no tensor of its model") {
-  const auto thrown = [](const std::function<void(model&)>& call) {
-    model net;
-    try {
-      call(net);
-    } catch (const std::exception& e) {
-      return std::string(e.what());
-    }
-    return std::string("nothing is refused");
-  };
   const auto input = [](model& net, std::initializer_list<dimension> dims) {
     return net.input("x", dims, element::real, {});
   };
   CHECK(says(thrown([&](model& net) {
                add(input(net, {{"a", 2}, {"b", 3}}), input(net, {{"a", 2}}));
              }),
-             {"add: '...' stands for different numbers of dimensions (2 and 1)"}));
+             {"add: operand 1 'x' (a) has 1 dimension, the rule \"..., ... -> ...\" says 2"}));
   CHECK(says(thrown([&](model& net) { add(input(net, {{"a", 2}}), tensor{}); }), {"no tensor of this model"}));
   CHECK(says(thrown([](model&) { relu(tensor{}); }), {"relu: operand 0 is a tensor of no model"}));
   CHECK(says(thrown([&](model& net) {
@@ -600,6 +602,51 @@ TEST_CASE("an operator refuses what is no tensor of its model") {
                add(input(net, {{"a", 2}}), input(other, {{"a", 2}}));
              }),
              {"add: an operand is no tensor of this model"}));
+}
+
+TEST_CASE("dimensions of a model that meet have one name and one size") {
+  using dims = std::initializer_list<dimension>;
+  const auto product = [](model& net, dims weight) {
+    const tensor x = net.input("x", {{"batch", 4}, {"width", 8}}, element::real, {});
+    return linear(x, net.weight("w", weight, {}));
+  };
+  const auto of = [&](dims weight) { return thrown([&](model& net) { product(net, weight); }); };
+  CHECK(of({{"width", 8}, {"hidden", 8}}) == "nothing is refused");
+  // A square weight the wrong way round, a misspelt dimension.
+  CHECK(says(
+      of({{"hidden", 8}, {"width", 8}}),
+      {"linear: operand 1 'w' (hidden width) has 'hidden' of size 8 where operand 0 'x' (batch width) has 'width' of "
+       "size 8, and the rule \"... in, in out -> ... out\" has one 'in'",
+       "net.renamed(operand 1, \"hidden\", \"width\")"}));
+  CHECK(
+      says(of({{"widht", 8}, {"hidden", 8}}), {"has 'widht' of size 8 where operand 0 'x' (batch width) has 'width'"}));
+  CHECK(says(of({{"width", 6}, {"hidden", 8}}), {"linear: operand 1 'w' (width hidden) has 'width' of size 6, operand "
+                                                 "0 'x' (batch width) has 'width' of size 8"}));
+  CHECK(says(of({{"width", 8}}), {"linear: operand 1 'w' (width) has 1 dimension, the rule", "says 2"}));
+  // What is meant to be one is said to be; a name behind '~' is equal to all.
+  CHECK(thrown([&](model& net) {
+          const tensor x = net.input("x", {{"batch", 4}, {"width", 8}}, element::real, {});
+          const tensor y = product(net, {{"width", 8}, {"hidden", 8}});
+          const tensor z = add(x, net.renamed(y, "hidden", "width"));
+          CHECK(net.recorded[z.id].dims[1] == "width");
+          const tensor free = product(net, {{"~any", 8}, {"~out", 8}});
+          CHECK(net.recorded[free.id].dims[1] == "out");
+          CHECK(net.recorded[add(free, x).id].dims[1] == "width");
+        }) == "nothing is refused");
+  CHECK(says(thrown([&](model& net) {
+               net.renamed(product(net, {{"width", 8}, {"hidden", 8}}), "widht", "width");
+             }),
+             {"w.linear: no dimension is called 'widht', they are (batch hidden)"}));
+  // Sizes that only the rule speaks of.
+  const auto split = [](const auto&... heads) {
+    return thrown([&](model& net) {
+      split_heads(net.input("x", {{"batch", 4}, {"s", 2}, {"width", 8}}, element::real, {}), heads...);
+    });
+  };
+  CHECK(split(size_of{"heads", 2}) == "nothing is refused");
+  CHECK(says(split(),
+             {"split_heads: the operands do not show the size of 'heads'", "give cfp::size_of{\"heads\", its size}"}));
+  CHECK(says(split(size_of{"heads", 3}), {"has 'width' of size 8, but the factors of the rule", "make 3: heads=3"}));
 }
 
 TEST_CASE("rows that no batch asks for hardly move, and are not what rounding decides") {

@@ -51,7 +51,7 @@ struct binding_explainer : explainer {
     part(s, w.operand, w.part, w.given);
     operand(s, w.other, " where ");
     part(s, w.other, w.other_part, w.wanted);
-    say(s, ", and the rule \"", op.rule, "\" has one '", w.factor.view(),
+    say(s, ", and the rule \"", op.rule, "\" has one '", w.factor.view().starts_with("..") ? "..." : w.factor.view(),
         "': a transposed or another tensor; if the two are the same, say so: ");
     if (op.traced) say(s, "net.renamed(operand ", static_cast<long>(w.operand), ", \"");
     else say(s, "cfp::renamed<operand ", static_cast<long>(w.operand), ", \"");

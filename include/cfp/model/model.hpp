@@ -5,33 +5,11 @@
 #include <cfp/core/error.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/model/shape_error.hpp>
+#include <cfp/model/tensor.hpp>
 
 #include <initializer_list>
 
 namespace cfp::inline v0_1 {
-
-/// A named dimension of a weight or an input. A name behind '~' is equal to every name, as that which only a rule gave:
-/// `{"~keys", n}` of positions, for the keys are called otherwise.
-struct dimension {
-  name label;
-  long size = 0;
-
-  constexpr dimension(const name& called, long elements) : label(called), size(elements) {}
-};
-
-/// Size of a factor that the operands do not show: `split_qkv(x, size_of{"three", 3}, size_of{"h", 12})`.
-struct size_of {
-  name factor;
-  long size = 0;
-};
-
-class model;
-
-/// A handle of a value of the graph being traced.
-struct tensor {
-  model* net = nullptr;
-  int id = -1;
-};
 
 class model {
  public:
@@ -65,8 +43,12 @@ class model {
     bool found = false;
     for (int d = 0; d < v.rank(); ++d)
       if (v.dims[d] == from) v.dims[d] = name(to), v.lent[d] = false, found = true;
-    if (!found) fail("the tensor has no dimension of this name", v.label, name(from), v.rank(), 0);
-    return t;
+    if (found) return t;
+    sentence why;
+    say(why, v.label.view(), ": no dimension is called '", from, "', they are (");
+    for (int d = 0; d < v.rank(); ++d) say(why, d ? " " : "", v.dims[d].view());
+    say(why, ")");
+    return {this, fail(why)};
   }
   constexpr long size(tensor t, int dim) const { return recorded[t.id].shape[dim]; }
 
@@ -150,8 +132,7 @@ constexpr binding model::bind(const op_info& op, const list<int, max_operands>& 
     for (int k = 0; k < v.rank(); ++k) d.push(v.dims[k].view(), v.shape[k], k, v.lent[k]);
     shapes.push(d);
   }
-  for (int i = 0; i < operands.size(); ++i)
-    views.push({&shapes[i], &anywhere, recorded[operands[i]].label.view()});
+  for (int i = 0; i < operands.size(); ++i) views.push({&shapes[i], &anywhere, recorded[operands[i]].label.view()});
   list<given_size, 4> sizes;
   for (const size_of& s : given) sizes.push({s.factor.view(), s.size});
 
@@ -231,7 +212,11 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
     if (op.body == op_body::product && o.r.is_reduction(f) &&
         (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
       return fail("a factor summed over by a product must stand in both operands", op, label, 1, 2);
-    if (o.sizes[f] <= 0) return fail("the size of a factor is not known", op, label, o.sizes[f], 1);
+    if (o.sizes[f] > 0) continue;
+    sentence why;
+    say(why, join(scope_, op.label).view(), ": the operands do not show the size of '", label.view(), "' in \"",
+        op.rule, "\": give cfp::size_of{\"", label.view(), "\", its size} behind them");
+    return fail(why);
   }
   list<value, max_results> results;  // before any is added: names are views of what is recorded
   for (int k = 0; k < o.r.results.size(); ++k) {
