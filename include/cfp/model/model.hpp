@@ -110,7 +110,9 @@ class model {
     if (problem.what == nullptr) problem = {"operands do not fit", {}, {}, 0, 0, why};
     return fail(problem.what, long_name{}, {}, 0, 0);
   }
-  constexpr binding bind(const op_info& op, const list<int, max_operands>& operands, const list<size_of, 4>& given);
+  constexpr parsed_rule rule_of(const op_info& op, const list<int, max_operands>& operands) const;
+  constexpr binding bind(const op_info& op, const parsed_rule& read, const list<int, max_operands>& operands,
+                         const list<size_of, 4>& given);
   constexpr value result_of(const operation& o, const binding& b, int k) const;
   constexpr long_name label_of(const op_info& op, const list<int, max_operands>& operands) const;
 
@@ -118,16 +120,21 @@ class model {
   on_problem then_;
 };
 
-// The rule of an operator meets the dimensions of its operands, or says why it does not fit them.
-constexpr binding model::bind(const op_info& op, const list<int, max_operands>& operands,
+constexpr parsed_rule model::rule_of(const op_info& op, const list<int, max_operands>& operands) const {
+  int ranks[max_operands]{};
+  for (int i = 0; i < operands.size(); ++i) ranks[i] = recorded[operands[i]].rank();
+  return read_rule(op.rule, ranks);
+}
+
+// The rule of an operator, read for its operands, meets their dimensions, or says why it does not fit them. Names are
+// views of either.
+constexpr binding model::bind(const op_info& op, const parsed_rule& read, const list<int, max_operands>& operands,
                               const list<size_of, 4>& given) {
   const partition anywhere = partition::replicated(max_dims);
   list<dimensions, max_operands> shapes;
   list<operand_view, max_operands> views;
-  int ranks[max_operands]{};
   for (int i = 0; i < operands.size(); ++i) {
     const value& v = recorded[operands[i]];
-    ranks[i] = v.rank();
     dimensions d;
     for (int k = 0; k < v.rank(); ++k) d.push(v.dims[k].view(), v.shape[k], k, v.lent[k]);
     shapes.push(d);
@@ -138,7 +145,6 @@ constexpr binding model::bind(const op_info& op, const list<int, max_operands>& 
 
   inference it;
   it.bound.problem = fits(outline(op.rule), views);
-  const parsed_rule read = read_rule(op.rule, ranks);
   if (!it.bound.problem && read.problem)
     it.bound.problem = {binding_problem::unreadable, -1, -1, read.problem.column, 0, {}, read.problem.what};
   if (!it.bound.problem) it.bound = cfp::bind(read.value, views, sizes);
@@ -194,7 +200,8 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   for (int i = 0; i < operands.size(); ++i)
     if (operands[i] < 0 || operands[i] >= recorded.value_count())
       return fail("an operand is no tensor of this model", op, {}, i, recorded.value_count());
-  const binding b = bind(op, operands, given);
+  const parsed_rule read = rule_of(op, operands);
+  const binding b = bind(op, read, operands, given);
   if (b.problem) return fail(problem.what, op, {}, 0, 0);
   operation o;
   o.op = &op;
