@@ -10,7 +10,9 @@
 #include <limits>
 #include <vector>
 
-namespace cfp::inline v0_1::host::detail {
+namespace cfp::inline v0_1::host {
+
+namespace detail {
 
 /// How tensors walk along a row: every one by 1, as the operator's rule says (1 where the operand has the last factor,
 /// else 0), or by strides known only now.
@@ -232,4 +234,6 @@ void run(map_rows<T, Tensors>& m, const map_loops<T, Tensors>& loops) {
   else reduce_columns(m, loops, outer, inner);
 }
 
-}  // namespace cfp::host::detail
+}  // namespace detail
+
+}  // namespace cfp::host
