@@ -70,7 +70,7 @@ inline std::string reasons(cost_graph parts, cost_graph corrected, const decisio
       std::snprintf(line, sizeof line, "%-36s %-26s %-26s %s\n", at.label.c_str(), called(found[n]).c_str(),
                     called(agrees ? o.choice : best.choices[n]).c_str(), price.c_str());
       if (std::strlen(line) > 121)  // what is long goes over two lines
-        std::snprintf(line, sizeof line, "%-36s %s\n%-63s %-26s %s\n", at.label.c_str(), called(found[n]).c_str(), "",
+        std::snprintf(line, sizeof line, "%-36s %s\n%-50s %-39s %s\n", at.label.c_str(), called(found[n]).c_str(), "",
                       called(agrees ? o.choice : best.choices[n]).c_str(), price.c_str());
       out += line;
     }

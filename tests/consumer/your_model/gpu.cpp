@@ -8,7 +8,7 @@
 cfp::graph doubling() {  // learns to give twice its input
   cfp::model net;
   const cfp::tensor x = net.input("x", {{"batch", 32}, {"width", 64}}, cfp::element::real, {});
-  const cfp::tensor y = net.input("y", {{"batch", 32}, {"width", 64}}, cfp::element::real, {});
+  const cfp::tensor y = net.input("y", {{"batch", 32}, {"hidden", 64}}, cfp::element::real, {});
   const cfp::tensor found = cfp::linear(x, net.weight("w", {{"width", 64}, {"hidden", 64}}, {0, 0.1}));
   const cfp::tensor error = cfp::add(found, cfp::scaled(y, -1.0));
   net.recorded.loss = cfp::scaled(cfp::op<"batch width, batch width -> ">{}(error, error), 1.0 / (32 * 64)).id;
