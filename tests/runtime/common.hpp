@@ -1,4 +1,4 @@
-// What most tests of whole trainings include: compiled once, as a precompiled header.
+// What tests of whole trainings include.
 #pragma once
 
 #include "../catch.hpp"

@@ -14,7 +14,7 @@ struct shape_error {
   sentence said{};  ///< all of it, where it is written already
 };
 
-/// "h.0.attn.c_proj.linear: sizes of a factor differ ('in': 768 and 3072)".
+/// "h.0.mlp.gelu: wrong number of scalars (1 and 0)".
 constexpr sentence words(const shape_error& e) {
   sentence s;
   if (e.what == nullptr) return s;
