@@ -476,6 +476,21 @@ own_kernels breakable() {
 
 }  // namespace
 
+TEST_CASE("a loss that is no number any more is said") {
+  session_options o = with_kernels();
+  o.how.rate = 1e38;
+  session s(own_model(8), o);
+  const training_report r = s.train(rows_of(8), 6);
+  const long step = r.lost_at();
+  REQUIRE(step > 1);
+  CHECK(std::isfinite(r.loss[static_cast<std::size_t>(step - 2)]));
+  CHECK_FALSE(std::isfinite(r.loss[static_cast<std::size_t>(step - 1)]));
+  const std::string at = "at step " + std::to_string(step) + " the loss is no number any more";
+  CHECK(says(printed(r), {at.c_str()}));
+  CHECK(nlohmann::json::parse(r.json())["lost_at"] == step);
+  CHECK(session(own_model(8), with_kernels()).train(rows_of(8), 2).lost_at() == 0);
+}
+
 TEST_CASE("a training outlives what fails beside it, and begins anew where it fails itself") {
   session_options o = with_kernels();
   o.kernels = breakable();
