@@ -652,6 +652,17 @@ TEST_CASE("dimensions of a model that meet have one name and one size") {
                net.renamed(product(net, {{"width", 8}, {"hidden", 8}}), "widht", "width");
              }),
              {"w.linear: no dimension is called 'widht', they are (batch hidden)"}));
+  CHECK(says(thrown([&](model& net) {
+               product(net, {{"abcdefghijklmnopqrstuvwxyz", 8}, {"hidden", 8}});
+             }),
+             {"'abcdefghijklmnopqrstuvwxyz': has 26 characters, at most 23 fit"}));
+  CHECK(of({{"width", 8}, {"hidden", 0}}) == "w: dimension 'hidden' has size 0, at least 1 is wanted");
+  CHECK(of({{"width", 1l << 40}, {"hidden", 1l << 40}}) ==
+        "w: the tensor (width=1099511627776 hidden=1099511627776) has more elements than memory can hold");
+  CHECK(thrown([&](model& net) {  // what was refused is not remembered
+          CHECK_THROWS(product(net, {{"widht", 8}, {"hidden", 8}}));
+          product(net, {{"width", 8}, {"hidden", 8}});
+        }) == "nothing is refused");
   // Sizes that only the rule speaks of.
   const auto split = [](const auto&... heads) {
     return thrown([&](model& net) {
