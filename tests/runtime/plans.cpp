@@ -184,11 +184,39 @@ TEST_CASE("a saved plan names its choices") {
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   std::mt19937 random(2);
   const plan p = random_plan(g, mesh, d, random, sizeof(float));
-  auto j = to_json(p, g, mesh, d, "tiny");
-  CHECK(choices_from_json(nlohmann::json::parse(j.dump()), d) == p.choices);
-  j["decisions"]["strategy of wte.dense"] = "data=everything";
-  CHECK_THROWS_WITH(choices_from_json(nlohmann::json::parse(j.dump()), d),
-                    "'strategy of wte.dense' has no choice 'data=everything'");
+  const auto j = to_json(p, g, mesh, d, "tiny");
+  const auto read = [&](const nlohmann::ordered_json& from, const decision_graph& of) {
+    return read_plan(from.dump(), "plan", "tiny", mesh, of).choices;
+  };
+  CHECK(read(j, d) == p.choices);
+  const auto refused = [&](const std::string& key, const nlohmann::ordered_json& value) {
+    auto other = j;
+    (key == "decisions" || j.contains(key) ? other[key] : other["decisions"][key]) = value;
+    try {
+      read(other, d);
+    } catch (const bad_input& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing is refused");
+  };
+  CHECK(refused("strategy of wte.dense", "data=everything") ==
+        "plan: 'strategy of wte.dense' has no choice 'data=everything'");
+  CHECK(refused("strategy of wte.dense", 3) == "plan: 'strategy of wte.dense' must be a text, got number");
+  CHECK(refused("strategy of nothing", "x") ==
+        "plan: decides 'strategy of nothing', which this model has not to decide");
+  CHECK(refused("decisions", 3) == "plan: 'decisions' must be an object, got number");
+  CHECK(refused("decisions", nlohmann::ordered_json::object()).find("plan: 'decisions' must have '") == 0);
+  CHECK(refused("model", "other") == "plan: is of model 'other', this is 'tiny'");
+  CHECK(refused("mesh", {{"x", 4}}).find("plan: is for mesh x=4, this one is ") == 0);
+  CHECK(refused("predicted_ms", "soon") == "plan: 'predicted_ms' must be a number, got string");
+  CHECK_THROWS_AS(read_plan("{", "plan", "tiny", mesh, d), bad_input);
+  // Labels and names that repeat come back as they were.
+  decision_graph alike = d;
+  for (decision& n : alike.nodes) {
+    n.label = "one";
+    for (std::string& name : n.names) name = "same";
+  }
+  CHECK(read(to_json(p, g, mesh, alike, "tiny"), alike) == p.choices);
 }
 
 }  // namespace plans_tests

@@ -476,6 +476,21 @@ own_kernels breakable() {
 
 }  // namespace
 
+TEST_CASE("a loss that is no number any more is said") {
+  session_options o = with_kernels();
+  o.how.rate = 1e38;
+  session s(own_model(8), o);
+  const training_report r = s.train(rows_of(8), 6);
+  const long step = r.lost_at();
+  REQUIRE(step > 1);
+  CHECK(std::isfinite(r.loss[static_cast<std::size_t>(step - 2)]));
+  CHECK_FALSE(std::isfinite(r.loss[static_cast<std::size_t>(step - 1)]));
+  const std::string at = "at step " + std::to_string(step) + " the loss is no number any more";
+  CHECK(says(printed(r), {at.c_str()}));
+  CHECK(nlohmann::json::parse(r.json())["lost_at"] == step);
+  CHECK(session(own_model(8), with_kernels()).train(rows_of(8), 2).lost_at() == 0);
+}
+
 TEST_CASE("a training outlives what fails beside it, and begins anew where it fails itself") {
   session_options o = with_kernels();
   o.kernels = breakable();
@@ -637,6 +652,17 @@ TEST_CASE("dimensions of a model that meet have one name and one size") {
                net.renamed(product(net, {{"width", 8}, {"hidden", 8}}), "widht", "width");
              }),
              {"w.linear: no dimension is called 'widht', they are (batch hidden)"}));
+  CHECK(says(thrown([&](model& net) {
+               product(net, {{"abcdefghijklmnopqrstuvwxyz", 8}, {"hidden", 8}});
+             }),
+             {"'abcdefghijklmnopqrstuvwxyz': has 26 characters, at most 23 fit"}));
+  CHECK(of({{"width", 8}, {"hidden", 0}}) == "w: dimension 'hidden' has size 0, at least 1 is wanted");
+  CHECK(of({{"width", 1l << 40}, {"hidden", 1l << 40}}) ==
+        "w: the tensor (width=1099511627776 hidden=1099511627776) has more elements than memory can hold");
+  CHECK(thrown([&](model& net) {  // what was refused is not remembered
+          CHECK_THROWS(product(net, {{"widht", 8}, {"hidden", 8}}));
+          product(net, {{"width", 8}, {"hidden", 8}});
+        }) == "nothing is refused");
   // Sizes that only the rule speaks of.
   const auto split = [](const auto&... heads) {
     return thrown([&](model& net) {

@@ -117,9 +117,12 @@ class state_file {
     } catch (const std::exception& e) {
       throw bad_state(path_ + ": its header cannot be read, or says no step: " + e.what());
     }
+    std::map<std::uint64_t, std::uint64_t> taken;  // bytes of tensors: from, to
+    std::size_t known = header.contains("__metadata__") ? 1 : 0;
     for (int v = 0; v < g.value_count(); ++v) {
       if (!is_state(g[v])) continue;
       const std::string label(g[v].label.view());
+      ++known;
       const auto fail = [&](const std::string& why) { return bad_state(path_ + ": tensor '" + label + "' " + why); };
       if (!header.contains(label)) throw fail("is missing; the state is of another model");
       std::uint64_t from = 0, to = 0;
@@ -141,6 +144,27 @@ class state_file {
         throw fail("lies at bytes " + std::to_string(from) + " to " + std::to_string(to) +
                    ", which is not its size or not in the file; is it cut short?");
       data_[v] = reinterpret_cast<T*>(static_cast<unsigned char*>(region_.get_address()) + 8 + size + from);
+      if (from < to) taken[from] = to;
+    }
+    check_nothing_else(header, known, g);
+    std::uint64_t end = 0;  // as the format asks, tensors lie side by side and fill the file
+    for (const auto& [from, to] : taken) {
+      if (from != end)
+        throw bad_state(path_ + ": a tensor begins at byte " + std::to_string(from) + " and those before it end at " +
+                        std::to_string(end) + ": they share bytes, or leave some out");
+      end = to;
+    }
+    if (end != all - 8 - size)
+      throw bad_state(path_ + ": its tensors end at byte " + std::to_string(end) + " of " +
+                      std::to_string(all - 8 - size) + ": something is behind them");
+  }
+  void check_nothing_else(const nlohmann::json& header, std::size_t known, const graph& g) const {
+    if (header.size() == known) return;
+    for (const auto& item : header.items()) {
+      bool ours = item.key() == "__metadata__";
+      for (int v = 0; v < g.value_count() && !ours; ++v) ours = is_state(g[v]) && g[v].label.view() == item.key();
+      if (!ours)
+        throw bad_state(path_ + ": holds tensor '" + item.key() + "', which this model has not; it is another's state");
     }
   }
 

@@ -2,16 +2,38 @@
 #pragma once
 
 #include <exception>
+#include <string_view>
 
 namespace cfp::inline v0_1 {
 
 class limit_reached : public std::exception {
  public:
-  explicit limit_reached(const char* why) : why_(why) {}
+  explicit limit_reached(const char* why) { add(why); }
+  /// "'a_name': has 31 characters, at most 23 fit": the text, as far as there is room for it.
+  limit_reached(std::string_view text, std::size_t length, int most) {
+    add("'");
+    add(text.substr(0, 60));
+    add(text.size() > 60 ? "...': has " : "': has ");
+    add(length);
+    add(" characters, at most ");
+    add(static_cast<std::size_t>(most));
+    add(" fit");
+  }
   const char* what() const noexcept override { return why_; }
 
  private:
-  const char* why_;
+  void add(std::string_view more) {
+    for (const char c : more)
+      if (count_ + 1 < sizeof why_) why_[count_++] = c;
+  }
+  void add(std::size_t number) {
+    if (number >= 10) add(number / 10);
+    const char digit = static_cast<char>('0' + number % 10);
+    add(std::string_view(&digit, 1));
+  }
+
+  char why_[160]{};
+  std::size_t count_ = 0;
 };
 
 }  // namespace cfp

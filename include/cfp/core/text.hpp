@@ -44,19 +44,19 @@ struct text {
 
   constexpr text() = default;
   constexpr text(std::string_view from) : count(static_cast<int>(from.size())) {
-    if (count > Capacity) throw limit_reached("a name is too long");
+    if (count > Capacity) throw limit_reached(from, from.size(), Capacity);
     for (int i = 0; i < count; ++i) characters[i] = from[static_cast<std::size_t>(i)];
   }
   constexpr text(const char* from) : text(std::string_view(from)) {}
 
   constexpr void push(char c) {
-    if (count == Capacity) throw limit_reached("a name is too long");
+    if (count == Capacity) throw limit_reached(view(), static_cast<std::size_t>(Capacity) + 1, Capacity);
     characters[count++] = c;
   }
   constexpr text& operator+=(std::string_view more) {
     const unsigned n = static_cast<unsigned>(more.size()), from = static_cast<unsigned>(count);
     if (from > static_cast<unsigned>(Capacity) || n > static_cast<unsigned>(Capacity) - from)
-      throw limit_reached("a name is too long");
+      throw limit_reached(more, from + more.size(), Capacity);
     for (unsigned i = 0; i < n; ++i) characters[from + i] = more.data()[i];
     count += static_cast<int>(n);
     return *this;

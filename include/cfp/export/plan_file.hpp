@@ -1,11 +1,37 @@
 // A plan as a JSON file, and its choices from one.
 #pragma once
 
+#include <cfp/model/bad_input.hpp>
+#include <cfp/model/read_mesh.hpp>
 #include <cfp/plan/realise.hpp>
+#include <cfp/solve/json_reader.hpp>
 
-#include <nlohmann/json.hpp>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
+
+namespace detail {
+
+// Names that may repeat, told apart: "a", "a (2)", "b".
+inline std::vector<std::string> told_apart(std::vector<std::string> names) {
+  std::set<std::string> taken;
+  for (std::string& n : names) {
+    const std::string first = n;
+    for (int k = 2; !taken.insert(n).second; ++k) n = first + " (" + std::to_string(k) + ")";
+  }
+  return names;
+}
+inline std::vector<std::string> decision_keys(const decision_graph& d) {
+  std::vector<std::string> labels;
+  for (const decision& n : d.nodes) labels.push_back(decision_label(n));
+  return told_apart(std::move(labels));
+}
+
+}  // namespace detail
 
 /// The plan as JSON: decisions, the partition of every tensor, the collectives in order.
 inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_shape& mesh, const decision_graph& d,
@@ -15,8 +41,9 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
   for (const mesh_axis& a : mesh.axes) j["mesh"][std::string(a.label.view())] = a.size;
   j["predicted_ms"] = p.predicted_ms;
   j["predicted_peak_bytes"] = predicted_peak(p.code);
+  const std::vector<std::string> keys = detail::decision_keys(d);
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    j["decisions"][decision_label(d.nodes[n])] = d.nodes[n].names[static_cast<std::size_t>(p.choices[n])];
+    j["decisions"][keys[n]] = detail::told_apart(d.nodes[n].names)[static_cast<std::size_t>(p.choices[n])];
   for (const buffer& b : p.code.buffers) {
     auto& forms = j["partitions"][std::string(g[b.value].label.view())];
     const std::string form = describe(b.held, g[b.value], mesh);
@@ -36,19 +63,68 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
   return j;
 }
 
-/// The choices a saved plan names. Throws std::runtime_error that names the key and value that do not fit.
-inline std::vector<int> choices_from_json(const nlohmann::json& j, const decision_graph& d) {
+/// What a file says of a plan.
+struct saved_plan {
+  double predicted_ms = 0;
   std::vector<int> choices;
-  const auto& all = j.at("decisions");
-  for (const decision& n : d.nodes) {
-    const std::string label = decision_label(n);
-    if (!all.contains(label)) throw std::runtime_error("it has no '" + label + "'");
-    const std::string want = all.at(label);
-    const auto at = std::find(n.names.begin(), n.names.end(), want);
-    if (at == n.names.end()) throw std::runtime_error("'" + label + "' has no choice '" + want + "'");
-    choices.push_back(static_cast<int>(at - n.names.begin()));
+};
+
+namespace detail {
+
+class plan_reader : json_reader<bad_input> {
+ public:
+  plan_reader(std::string_view text, const std::string& where) : json_reader(text, where) {}
+
+  [[nodiscard]] saved_plan read(const std::string& model, const mesh_shape& mesh, const decision_graph& d) const {
+    const json all = parsed();
+    only(all, "the plan",
+         {"model", "mesh", "predicted_ms", "predicted_peak_bytes", "decisions", "partitions", "collectives"}, "plans");
+    const std::string of = text(member(all, "the plan", "model"), "'model'");
+    if (of != model) refuse("is of model '" + of + "', this is '" + model + "'");
+    check_mesh(member(all, "the plan", "mesh"), mesh);
+    const json& predicted = member(all, "the plan", "predicted_ms");
+    if (!predicted.is_number()) refuse("'predicted_ms' must be a number, got " + std::string(predicted.type_name()));
+    return {predicted.get<double>(), choices(member(all, "the plan", "decisions"), d)};
   }
-  return choices;
+
+ private:
+  void check_mesh(const json& axes, const mesh_shape& mesh) const {
+    if (!axes.is_object()) refuse("'mesh' must be an object, got " + std::string(axes.type_name()));
+    std::string of;
+    std::map<std::string, std::string> sizes;
+    for (const auto& [axis, size] : axes.items()) {
+      of += (of.empty() ? "" : ",") + axis + "=" + size.dump();
+      sizes[axis] = size.dump();
+    }
+    bool same = axes.size() == static_cast<std::size_t>(mesh.rank());
+    for (const mesh_axis& a : mesh.axes) same = same && sizes[std::string(a.label.view())] == std::to_string(a.size);
+    if (!same) refuse("is for mesh " + of + ", this one is " + to_string(mesh));
+  }
+  [[nodiscard]] std::vector<int> choices(const json& named, const decision_graph& d) const {
+    if (!named.is_object()) refuse("'decisions' must be an object, got " + std::string(named.type_name()));
+    const std::vector<std::string> keys = decision_keys(d);
+    for (const auto& item : named.items())
+      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
+        refuse("decides '" + item.key() + "', which this model has not to decide");
+    std::vector<int> out;
+    for (std::size_t n = 0; n < keys.size(); ++n) {
+      const std::string want = text(member(named, "'decisions'", keys[n].c_str()), "'" + keys[n] + "'");
+      const std::vector<std::string> names = told_apart(d.nodes[n].names);
+      const auto at = std::find(names.begin(), names.end(), want);
+      if (at == names.end()) refuse("'" + keys[n] + "' has no choice '" + want + "'");
+      out.push_back(static_cast<int>(at - names.begin()));
+    }
+    return out;
+  }
+};
+
+}  // namespace detail
+
+/// Reads what `to_json` wrote. Throws bad_input, a sentence that begins with `where`, for a plan of another model or
+/// mesh, for decisions and choices that this model has not, and for what is no plan.
+inline saved_plan read_plan(std::string_view text, const std::string& where, const std::string& model,
+                            const mesh_shape& mesh, const decision_graph& d) {
+  return detail::plan_reader(text, where).read(model, mesh, d);
 }
 
 }  // namespace cfp

@@ -81,9 +81,14 @@ class model {
     v.type = type;
     v.role = role;
     v.fill = fill;
-    if (!holdable(v.shape))
-      return {this, fail("a tensor has a size below one, or more elements than memory can hold", v.label, v.dims[0],
-                         v.shape[0], most_elements)};
+    for (int d = 0; d < v.rank(); ++d)
+      if (v.shape[d] < 1) {
+        sentence why;
+        say(why, v.label.view(), ": dimension '", v.dims[d].view(), "' has size ", v.shape[d],
+            ", at least 1 is wanted");
+        return {this, fail(why)};
+      }
+    if (!holdable(v.shape)) return {this, fail(too_large(v))};
     return {this, recorded.add(v)};
   }
   static constexpr long most_elements = 1l << 56;
@@ -100,15 +105,22 @@ class model {
     return fail(what, join(scope_, op.label), factor, left, right);
   }
   constexpr int fail(const char* what, const long_name& where, const name& factor, long left, long right) {
-    if (problem.what == nullptr) problem = {what, where, factor, left, right};
-    if (then_ == on_problem::raise) throw error(words(problem));
+    return fail(shape_error{what, where, factor, left, right});
+  }
+  constexpr int fail(const sentence& why) { return fail(shape_error{"operands do not fit", {}, {}, 0, 0, why}); }
+  constexpr int fail(const shape_error& e) {
+    if (then_ == on_problem::raise) throw error(words(e));
+    if (problem.what == nullptr) problem = e;
     const int first = recorded.value_count();
     for (int i = 0; i < max_results; ++i) recorded.add(value{});
     return first;
   }
-  constexpr int fail(const sentence& why) {
-    if (problem.what == nullptr) problem = {"operands do not fit", {}, {}, 0, 0, why};
-    return fail(problem.what, long_name{}, {}, 0, 0);
+  static constexpr sentence too_large(const value& v) {
+    sentence why;
+    say(why, v.label.view(), ": the tensor (");
+    for (int d = 0; d < v.rank(); ++d) say(why, d ? " " : "", v.dims[d].view(), "=", v.shape[d]);
+    say(why, ") has more elements than memory can hold");
+    return why;
   }
   constexpr parsed_rule rule_of(const op_info& op, const list<int, max_operands>& operands) const;
   constexpr binding bind(const op_info& op, const parsed_rule& read, const list<int, max_operands>& operands,
@@ -196,13 +208,13 @@ constexpr value model::result_of(const operation& o, const binding& b, int k) co
 
 constexpr int model::record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
                             const list<size_of, 4>& given) {
-  if (problem.what != nullptr) return fail(problem.what, op, {}, 0, 0);
+  if (problem.what != nullptr) return fail(problem);
   for (int i = 0; i < operands.size(); ++i)
     if (operands[i] < 0 || operands[i] >= recorded.value_count())
       return fail("an operand is no tensor of this model", op, {}, i, recorded.value_count());
   const parsed_rule read = rule_of(op, operands);
   const binding b = bind(op, read, operands, given);
-  if (b.problem) return fail(problem.what, op, {}, 0, 0);
+  if (b.problem) return fail(problem);
   operation o;
   o.op = &op;
   o.r = b.r;
@@ -229,8 +241,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   for (int k = 0; k < o.r.results.size(); ++k) {
     results.push(result_of(o, b, k));
     const value& v = results.back();
-    if (!holdable(v.shape))
-      return fail("a result has more elements than memory can hold", v.label, v.dims[0], v.shape[0], most_elements);
+    if (!holdable(v.shape)) return fail(too_large(v));
   }
   const int first = recorded.value_count();
   for (const value& v : results) o.results.push(recorded.add(v));

@@ -87,8 +87,12 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const training_report& t)
   if (t.loss.empty()) return out << "nothing was trained\n";
   double ms = 0;
   for (const double x : t.ms) ms += x;
-  return out << detail::printed("trained steps %ld to %ld: loss %.4f -> %.4f, %.1f ms a step\n", t.first, t.last,
-                                t.loss.front(), t.loss.back(), ms / static_cast<double>(t.ms.size()));
+  out << detail::printed("trained steps %ld to %ld: loss %.4f -> %.4f, %.1f ms a step\n", t.first, t.last,
+                         t.loss.front(), t.loss.back(), ms / static_cast<double>(t.ms.size()));
+  if (const long step = t.lost_at(); step > 0)
+    out << "at step " << step << " the loss is no number any more, and neither are the weights behind it: go on from a "
+        << "state before it, with a lower rate or a clip\n";
+  return out;
 }
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const plan_comparison& c) {
@@ -152,7 +156,8 @@ CFP_INLINE std::string verification::json() const {
 }
 
 CFP_INLINE std::string training_report::json() const {
-  return nlohmann::ordered_json{{"first", first}, {"last", last}, {"loss", loss}, {"ms", ms}}.dump(1);
+  return nlohmann::ordered_json{{"first", first}, {"last", last}, {"loss", loss}, {"ms", ms}, {"lost_at", lost_at()}}
+      .dump(1);
 }
 
 CFP_INLINE std::string plan_comparison::json() const {

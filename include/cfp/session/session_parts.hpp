@@ -185,23 +185,11 @@ CFP_INLINE std::string session::parts::id() const {
 CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
   std::ifstream file(path);
   if (!file) throw bad_input("plan " + path + ": cannot be read");
-  try {
-    const nlohmann::json j = nlohmann::json::parse(file);
-    if (j.at("model") != id())
-      throw bad_input("plan " + path + ": is of model '" + std::string(j.at("model")) + "', this is '" + id() + "'");
-    const nlohmann::json& axes = j.at("mesh");
-    std::string of;
-    for (const auto& [axis, size] : axes.items()) of += (of.empty() ? "" : ",") + axis + "=" + size.dump();
-    bool same = axes.size() == static_cast<std::size_t>(mesh.rank());
-    for (const mesh_axis& a : mesh.axes) same = same && axes.value(std::string(a.label.view()), 0) == a.size;
-    if (!same) throw bad_input("plan " + path + ": is for mesh " + of + ", this one is " + to_string(mesh));
-    if (predicted) *predicted = j.at("predicted_ms");
-    return choices_from_json(j, decided);
-  } catch (const bad_input&) {
-    throw;
-  } catch (const std::exception& e) {
-    throw bad_input("plan " + path + ": " + e.what());
-  }
+  std::stringstream text;
+  text << file.rdbuf();
+  const saved_plan saved = read_plan(text.str(), "plan " + path, id(), mesh, decided);
+  if (predicted) *predicted = saved.predicted_ms;
+  return saved.choices;
 }
 
 CFP_INLINE void session::parts::take(found_plan out) {

@@ -9,6 +9,7 @@
 #include <cfp/session/verified.hpp>
 
 #include <array>
+#include <cmath>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -74,6 +75,12 @@ struct training_report {
   long first = 1, last = 0;  ///< steps
   std::vector<double> loss{}, ms{};
 
+  /// The first step whose loss is no finite number; 0: none.
+  long lost_at() const {
+    for (std::size_t i = 0; i < loss.size(); ++i)
+      if (!std::isfinite(loss[i])) return first + static_cast<long>(i);
+    return 0;
+  }
   std::string json() const;
 };
 
