@@ -37,7 +37,7 @@ expect "axis 'data' must be a number from 1 to 999, is 'x'" --model "$tiny" "${s
 expect "stands twice" --model "$tiny" "${small[@]}" --mesh data=2,data=2
 expect "write axes as name=size" --model "$tiny" "${small[@]}" --mesh 2
 expect "sequences of 65 tokens exceed n_positions 64" --model "$tiny" --batch 4 --seq 65
-expect "no plan fits; the least any plan needs is" --model "$tiny" "${small[@]}" --memory 1000
+expect "no plan fits; the leanest plan found needs" --model "$tiny" "${small[@]}" --memory 1000
 expect "--text $dir/none: cannot be read" --model "$tiny" "${small[@]}" --text "$dir/none"
 expect "plan $dir/none: cannot be read" --model "$tiny" "${small[@]}" --plan "$dir/none"
 echo '{"model": 1' > "$dir/plan"; expect "plan $dir/plan:" --model "$tiny" "${small[@]}" --plan "$dir/plan"

@@ -1,6 +1,7 @@
 // What is thrown at run time where something is longer or larger than its place: the compiler refuses it earlier.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <string_view>
 

@@ -81,24 +81,8 @@ class model {
     v.type = type;
     v.role = role;
     v.fill = fill;
-    for (int d = 0; d < v.rank(); ++d)
-      if (v.shape[d] < 1) {
-        sentence why;
-        say(why, v.label.view(), ": dimension '", v.dims[d].view(), "' has size ", v.shape[d],
-            ", at least 1 is wanted");
-        return {this, fail(why)};
-      }
-    if (!holdable(v.shape)) return {this, fail(too_large(v))};
+    if (const sentence why = size_problem(v); !why.empty()) return {this, fail(why)};
     return {this, recorded.add(v)};
-  }
-  static constexpr long most_elements = 1l << 56;
-  static constexpr bool holdable(const extents& shape) {
-    long n = 1;
-    for (long e : shape) {
-      if (e < 1 || e > most_elements / n) return false;
-      n *= e;
-    }
-    return true;
   }
 
   constexpr int fail(const char* what, const op_info& op, const name& factor, long left, long right) {
@@ -114,13 +98,6 @@ class model {
     const int first = recorded.value_count();
     for (int i = 0; i < max_results; ++i) recorded.add(value{});
     return first;
-  }
-  static constexpr sentence too_large(const value& v) {
-    sentence why;
-    say(why, v.label.view(), ": the tensor (");
-    for (int d = 0; d < v.rank(); ++d) say(why, d ? " " : "", v.dims[d].view(), "=", v.shape[d]);
-    say(why, ") has more elements than memory can hold");
-    return why;
   }
   constexpr parsed_rule rule_of(const op_info& op, const list<int, max_operands>& operands) const;
   constexpr binding bind(const op_info& op, const parsed_rule& read, const list<int, max_operands>& operands,
@@ -241,7 +218,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   for (int k = 0; k < o.r.results.size(); ++k) {
     results.push(result_of(o, b, k));
     const value& v = results.back();
-    if (!holdable(v.shape)) return fail(too_large(v));
+    if (const sentence why = size_problem(v); !why.empty()) return fail(why);
   }
   const int first = recorded.value_count();
   for (const value& v : results) o.results.push(recorded.add(v));

@@ -25,4 +25,25 @@ constexpr sentence words(const shape_error& e) {
   return s;
 }
 
+/// Most elements of a tensor: their bytes are still numbers.
+inline constexpr long most_elements = 1l << 56;
+
+/// What is wrong with a tensor's sizes, or nothing: "w: dimension 'rows' has size 0, at least 1 is wanted".
+constexpr sentence size_problem(const value& v) {
+  sentence why;
+  long elements = 1;
+  for (int d = 0; d < v.rank(); ++d) {
+    if (v.shape[d] < 1) {
+      say(why, v.label.view(), ": dimension '", v.dims[d].view(), "' has size ", v.shape[d], ", at least 1 is wanted");
+      return why;
+    }
+    if (elements != 0) elements = v.shape[d] > most_elements / elements ? 0 : elements * v.shape[d];
+  }
+  if (elements != 0) return why;
+  say(why, v.label.view(), ": the tensor (");
+  for (int d = 0; d < v.rank(); ++d) say(why, d ? " " : "", v.dims[d].view(), "=", v.shape[d]);
+  say(why, ") has more elements than memory can hold");
+  return why;
+}
+
 }  // namespace cfp

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/plan/alpa.hpp>
+#include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/roofline.hpp>
 #include <cfp/profile/machine/timeline.hpp>
@@ -199,8 +200,7 @@ class machine_search {
       evaluated e = evaluate("found", s.choices);
       if (e.fits) return e;
       if (since(begin) > options_.search_seconds) break;
-      const std::int64_t at_most = sums.memory_limit ? std::min(s.memory, *sums.memory_limit) : s.memory;
-      sums.memory_limit = at_most - std::max<std::int64_t>(e.peak - options_.memory, options_.memory / 200);
+      sums.memory_limit = lower_limit(sums.memory_limit, s.memory, e.peak - options_.memory, options_.memory);
     }
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 // The search: solve, run the best plan's segments whole, keep how they differ from the sum of their parts, solve again.
 #pragma once
 
+#include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/segment_times.hpp>
 #include <cfp/profile/measure/profiler.hpp>
@@ -11,7 +12,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// No plan keeps the memory limit. `least` is what the leanest plan needs, in bytes (0: not known).
+/// No plan was found that keeps the memory limit. `least` is what the leanest plan that was looked at needs, in bytes;
+/// if sums of parts excluded all, what these say the leanest needs (0: nothing is known).
 struct nothing_fits {
   long limit = 0, least = 0;
 };
@@ -58,6 +60,8 @@ class plan_search {
     // The sum + largest bound of memory is a model; a lowered plan that exceeds the limit is excluded with its like.
     std::optional<std::int64_t> bound = options.memory_limit;
     double least = -std::numeric_limits<double>::infinity();
+    long leanest = 0;
+    for (const plan& p : named_) lean(leanest, predicted_peak(p.code));
     bool settled = false;
     for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
       const solution s = best([&] {
@@ -66,14 +70,13 @@ class plan_search {
         return now;
       });
       if (!s.feasible) {
-        if (tried.empty())
-          throw nothing_fits{*bound,
-                             s.least_memory ? static_cast<long>(*s.least_memory + *options.memory_limit - *bound) : 0};
+        if (leanest == 0 && s.least_memory) leanest = static_cast<long>(*s.least_memory);
         break;
       }
       plan p = realise("found", g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
       if (const long over = excess(p, options); over > 0) {
-        *bound -= over;
+        lean(leanest, predicted_peak(p.code));
+        bound = lower_limit(bound, s.memory, over, *options.memory_limit);
         continue;
       }
       settled = knows(p);
@@ -83,10 +86,10 @@ class plan_search {
       least = s.bound;
       tried.push_back(std::move(p));
     }
-    if (tried.empty()) throw nothing_fits{*options.memory_limit, 0};
     confirm(tried, tell);
     for (const plan& p : named_)
       if (excess(p, options) <= 0) tried.push_back(p);
+    if (tried.empty()) throw nothing_fits{*options.memory_limit, leanest};
     plan best = *std::min_element(tried.begin(), tried.end(),
                                   [](const plan& a, const plan& b) { return a.predicted_ms < b.predicted_ms; });
     best.name = "found";
@@ -105,6 +108,10 @@ class plan_search {
 
   static long excess(const plan& p, const search_options& options) {
     return options.memory_limit ? predicted_peak(p.code) - *options.memory_limit : 0;
+  }
+
+  static void lean(long& leanest, long bytes) {
+    if (leanest == 0 || bytes < leanest) leanest = bytes;
   }
 
   // Runs the segments of all plans again, in turn: one moment's disturbance must not decide between them.

@@ -34,7 +34,7 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
     out.others = search.run(limits, [&](const std::string& what) { tell(what, 1); });
   } catch (const nothing_fits& e) {
     throw bad_input("memory " + std::to_string(o.memory) + ": no plan fits" +
-                    (e.least > 0 ? "; the least any plan needs is " + std::to_string(e.least) + " bytes, " +
+                    (e.least > 0 ? "; the leanest plan found needs " + std::to_string(e.least) + " bytes, " +
                                        std::to_string(e.least - o.memory) + " more"
                                  : std::string()));
   }
