@@ -14,13 +14,15 @@
 #include <string>
 #include <vector>
 
+template <>
+inline constexpr ncclDataType_t cfp::nccl_type<__half> = ncclFloat16;
+
+namespace ranks_cases {
+
 using namespace cfp;
 using namespace std::chrono_literals;
 using stand_in::fault;
 using stand_in::seen;
-
-template <>
-inline constexpr ncclDataType_t cfp::nccl_type<__half> = ncclFloat16;
 
 namespace {
 
@@ -437,3 +439,5 @@ TEST_CASE("a failure at any moment is reported by all ranks, and the same thread
     CHECK(seen.destroyed == 0);
   }
 }
+
+}  // namespace ranks_cases

@@ -1,7 +1,10 @@
 // What the stand-in for CUDA and NCCL can be told to do wrong, and what it has seen.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <atomic>
+#include <functional>
 
 namespace stand_in {
 
@@ -24,6 +27,7 @@ inline faults fault;
 struct record {
   std::atomic<int> made{0}, aborted{0}, destroyed{0};  ///< communicators
   std::atomic<int> events{0};                          ///< that exist
+  std::atomic<int> graphs{0};                          ///< captured
   std::atomic<int> misuses{0};  ///< calls that a real library would not allow, or that would spoil a capture
 };
 inline record seen;
@@ -33,7 +37,11 @@ inline void reset() {
   for (std::atomic<int>* f : {&fault.has_no_gpu, &fault.start_refused, &fault.start_unending, &fault.split_broken,
                               &fault.issue_unending, &fault.broken, &fault.stream_broken, &fault.end_unending})
     *f = none;
-  for (std::atomic<int>* n : {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.misuses}) *n = 0;
+  for (std::atomic<int>* n : {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.graphs, &seen.misuses})
+    *n = 0;
 }
+
+/// Work at the end of a stream.
+void later(cudaStream_t, std::function<void()> work);
 
 }  // namespace stand_in

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+
+struct CUstream_st;  // of CUDA
 
 namespace cfp::inline v0_1::emulated {
 
@@ -21,25 +24,49 @@ void launch(const Kernel& k, long blocks, long shared_bytes = 0, unsigned order 
   }
 }
 
-struct queue {
-  unsigned order = 0;  // in which threads take turns
+/// Puts work at the end of a stream: set by who emulates streams too.
+inline void (*put_into_stream)(CUstream_st* stream, std::function<void()> work) = nullptr;
+
+class queue {
+ public:
+  queue() = default;
+  /// Runs at once; `order`: in which threads take turns.
+  explicit queue(unsigned order) : order_(order) {}
+  /// Runs when the stream comes to it.
+  explicit queue(CUstream_st* stream) : stream_(stream) {}
+
+  CUstream_st* stream() const { return stream_; }
 
   template <class Kernel>
   void launch(const Kernel& k, long blocks, long shared_bytes = 0) const {
-    emulated::launch(k, blocks, shared_bytes, order);
+    put([=, order = order_] { emulated::launch(k, blocks, shared_bytes, order); });
   }
-  void zero(void* at, long bytes) const { std::memset(at, 0, static_cast<std::size_t>(bytes)); }
+  void zero(void* at, long bytes) const {
+    put([=] { std::memset(at, 0, static_cast<std::size_t>(bytes)); });
+  }
   long sort_bytes(long n) const { return n * static_cast<long>(sizeof(std::int32_t)); }
   void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
                   std::int32_t* sorted_values, long n, void* workspace) const {
-    auto* at = static_cast<std::int32_t*>(workspace);
-    std::iota(at, at + n, 0);
-    std::stable_sort(at, at + n, [&](std::int32_t a, std::int32_t b) { return keys[a] < keys[b]; });
-    for (long i = 0; i < n; ++i) {
-      sorted_keys[i] = keys[at[i]];
-      sorted_values[i] = values[at[i]];
-    }
+    put([=] {
+      auto* at = static_cast<std::int32_t*>(workspace);
+      std::iota(at, at + n, 0);
+      std::stable_sort(at, at + n, [&](std::int32_t a, std::int32_t b) { return keys[a] < keys[b]; });
+      for (long i = 0; i < n; ++i) {
+        sorted_keys[i] = keys[at[i]];
+        sorted_values[i] = values[at[i]];
+      }
+    });
   }
+
+ private:
+  template <class Work>
+  void put(const Work& work) const {
+    if (stream_ == nullptr) work();
+    else put_into_stream(stream_, work);
+  }
+
+  unsigned order_ = 0;  // in which threads take turns
+  CUstream_st* stream_ = nullptr;
 };
 
 }  // namespace cfp::emulated

@@ -23,3 +23,12 @@ inline bool cuda_done(cudaError_t code) {
 }
 
 }  // namespace cfp
+
+namespace cfp::inline v0_1::cuda {
+
+/// Throws std::runtime_error that says what was not possible, and why.
+inline void check(cudaError_t e, const char* what) {
+  if (e != cudaSuccess) throw std::runtime_error(std::string("cannot ") + what + ": " + cudaGetErrorString(e));
+}
+
+}  // namespace cfp::cuda

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cfp/communicator/communicator.hpp>
+#include <cfp/communicator/nccl/captured_graph.hpp>
 #include <cfp/communicator/nccl/cuda_error.hpp>
 #include <cfp/communicator/nccl/gpu_choice.hpp>
 #include <cfp/communicator/nccl/issued_collectives.hpp>
@@ -19,6 +20,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -123,6 +125,17 @@ class nccl_world : public rank_grid {
     issued_.ended(stream);
   }
 
+  /// A graph that collectives of this rank were captured into, which ends before the communicators do.
+  void hold(const std::shared_ptr<captured_graph>& g) {
+    std::erase_if(graphs_, [](const auto& held) { return held.expired(); });
+    graphs_.push_back(g);
+  }
+
+  /// Throws communicator_error if this rank has failed.
+  void check_usable() const {
+    if (!failed_.empty()) throw communicator_error(failed_);
+  }
+
   bool capturing(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     detail::cuda_check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
@@ -160,6 +173,7 @@ class nccl_world : public rank_grid {
     const auto in = [&] {
       return "the end of NCCL" + (issued_.empty() ? "" : ", after " + issued_.last().text() + ",");
     };
+    release_graphs();
     for (auto g = groups_.rbegin(); g != groups_.rend(); ++g) {
       accept(ncclCommFinalize(g->comm), in);
       wait([&] { return settled(*g, in); }, in);
@@ -167,8 +181,15 @@ class nccl_world : public rank_grid {
     }
   }
 
+  void release_graphs() {
+    for (const auto& held : graphs_)
+      if (const auto g = held.lock()) g->release();
+    graphs_.clear();
+  }
+
   // The whole first: it joins what still makes its parts.
   void abort() {
+    release_graphs();
     for (detail::nccl_group& g : groups_)
       if (g.comm != nullptr) ncclCommAbort(std::exchange(g.comm, nullptr));
   }
@@ -177,10 +198,6 @@ class nccl_world : public rank_grid {
     abort();
     issued_.release();
     cudaFree(token_);
-  }
-
-  void check_usable() const {
-    if (!failed_.empty()) throw communicator_error(failed_);
   }
 
   [[noreturn]] void give_up(const std::string& what, bool consequence = false) {
@@ -233,6 +250,7 @@ class nccl_world : public rank_grid {
   const int exceptions_ = std::uncaught_exceptions();
   std::deque<detail::nccl_group> groups_;  // all, then one per axis; NCCL writes into them as it connects
   detail::issued_collectives issued_;
+  std::vector<std::weak_ptr<captured_graph>> graphs_;
   int* token_ = nullptr;
   std::string failed_;  // with what
 };

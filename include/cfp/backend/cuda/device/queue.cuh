@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/cuda/device/thread.cuh>
+#include <cfp/communicator/nccl/cuda_error.hpp>
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -11,11 +12,6 @@
 #include <string>
 
 namespace cfp::inline v0_1::cuda {
-
-/// Throws std::runtime_error that says what was not possible, and why.
-inline void check(cudaError_t e, const char* what) {
-  if (e != cudaSuccess) throw std::runtime_error(std::string("cannot ") + what + ": " + cudaGetErrorString(e));
-}
 
 class queue {
  public:

@@ -2,12 +2,14 @@
 // (long: each is a few calls of CUDA).
 #pragma once
 
-#include <cfp/backend/cuda/device/kernels.cuh>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
 #include <cfp/backend/cuda/make_ready.hpp>
-#include <cfp/backend/cuda/product/matrix_library.hpp>
 #include <cfp/backend/engine.hpp>
 #include <cfp/backend/memory_use.hpp>
+#include <cfp/communicator/nccl/captured_graph.hpp>
+#include <cfp/communicator/nccl/cuda_error.hpp>
+
+#include <cuda_runtime.h>
 
 #include <memory>
 #include <stdexcept>
@@ -94,22 +96,23 @@ struct out_of_memory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with.
-template <class T>
-class gpu {
+/// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with. A `Queue` is made
+/// from a stream and launches kernels into it; a `Library` makes products ready: `cuda::queue` and `matrix_library`
+/// where there is a GPU.
+template <class T, class Queue, class Library>
+class basic_gpu {
  public:
   static constexpr bool immediate = false;
   using number = T;
-  using queue = cuda::queue;
+  using queue = Queue;
   using parts = cuda::parts<T, queue>;
 
   /// Memory of the GPU. What the host writes and reads passes through a copy of its own; both wait.
   struct memory {
     using block = std::unique_ptr<std::byte, counted_free<&detail::free_of_gpu>>;
-    cudaStream_t stream;
-    memory_use* use;
+    basic_gpu* on;
 
-    explicit memory(gpu& g) : stream(g.main().stream()), use(&g.use_) {}
+    explicit memory(basic_gpu& g) : on(&g) {}
     block allocate(long bytes) const {
       void* p = nullptr;
       const cudaError_t e = cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1));
@@ -119,21 +122,23 @@ class gpu {
                             " bytes free; take smaller pieces, or end what else runs on it");
       }
       check(e, "take memory of the GPU");
-      use->take(bytes);
-      return block(static_cast<std::byte*>(p), {use, bytes});
+      on->use_.take(bytes);
+      return block(static_cast<std::byte*>(p), {&on->use_, bytes});
     }
     template <class Fill>
     void write(void* at, long bytes, const Fill& fill) const {
       std::vector<std::byte> here(static_cast<std::size_t>(bytes));
       fill(here.data());
-      check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, stream), "copy to the GPU");
-      check(cudaStreamSynchronize(stream), "copy to the GPU");
+      check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, on->main().stream()),
+            "copy to the GPU");
+      on->wait();
     }
     template <class Use>
     void read(const void* at, long bytes, const Use& use_them) const {
       std::vector<std::byte> here(static_cast<std::size_t>(bytes));
-      check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, stream), "copy from the GPU");
-      check(cudaStreamSynchronize(stream), "copy from the GPU");
+      check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, on->main().stream()),
+            "copy from the GPU");
+      on->wait();
       use_them(here.data());
     }
   };
@@ -141,36 +146,42 @@ class gpu {
   class product {
    public:
     product() = default;
-    explicit product(matrix_library::product made) : made_(std::move(made)) {}
+    explicit product(typename Library::product made) : made_(std::move(made)) {}
     explicit operator bool() const { return static_cast<bool>(made_); }
     void run(const queue& q) const { made_.run(q.stream()); }
     /// By one of cuBLASLt's suggestions, for measuring; false if there are no more.
     bool run_suggestion(const queue& q, int which) const { return made_.run_suggestion(q.stream(), which); }
 
    private:
-    matrix_library::product made_;
+    typename Library::product made_;
   };
-  using graph = std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>>;
+  using graph = std::shared_ptr<captured_graph>;
 
-  explicit gpu(const parts& shared)
+  explicit basic_gpu(const parts& shared)
       : parts_(shared), main_stream_(detail::make_stream()), side_stream_(detail::make_stream()),
         main_(main_stream_.get()), side_(side_stream_.get()) {
     void* p = nullptr;
     check(cudaMalloc(&p, sizeof(step_state)), "take memory of the GPU");
     state_.reset(static_cast<std::byte*>(p));
   }
+  basic_gpu(const basic_gpu&) = delete;
+  basic_gpu& operator=(const basic_gpu&) = delete;
+  virtual ~basic_gpu() = default;
+
+  /// For what was put into both queues.
+  virtual void wait() { check(cudaStreamSynchronize(main_.stream()), "finish what was launched"); }
 
   memory_use& use() { return use_; }
   const memory_use& use() const { return use_; }
   ready<queue> make_ready(const places& where, const instruction& i) {
-    return cuda::make_ready<gpu>(*this, parts_, where, i);
+    return cuda::make_ready<basic_gpu>(*this, parts_, where, i);
   }
   void put(const queue& q, const std::function<void(const queue&)>& work) const { work(q); }
 
   const queue& main() const { return main_; }
   const queue& side() const { return side_; }
   detail::gpu_mover mover(const queue& q) const { return {q.stream()}; }
-  product prepare(const call& c, const epilogue& e) { return product(library_.prepare<T>(c, e)); }
+  product prepare(const call& c, const epilogue& e) { return product(library_.template prepare<T>(c, e)); }
 
   void set(long step, int pass) { main_.launch(detail::set_state_kernel{state(), {step, pass}}, 1); }
   step_state* state() const { return reinterpret_cast<step_state*>(state_.get()); }
@@ -200,9 +211,9 @@ class gpu {
     const cudaError_t e = cudaGraphInstantiate(&made, recorded, 0);
     cudaGraphDestroy(recorded);
     check(e, "make a graph ready");
-    return graph(made, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
+    return std::make_shared<captured_graph>(made);
   }
-  void replay(const graph& g) const { check(cudaGraphLaunch(g.get(), main_.stream()), "launch a graph"); }
+  void replay(const graph& g) const { check(cudaGraphLaunch(g->get(), main_.stream()), "launch a graph"); }
 
   // For a stopwatch.
   void tick(int n) {
@@ -243,7 +254,7 @@ class gpu {
   memory_use use_;
   detail::owned_stream main_stream_, side_stream_;
   queue main_, side_;
-  matrix_library library_;
+  Library library_;
   typename memory::block state_;
   std::vector<detail::owned_event> events_, ticks_;
   typename memory::block swept_, clock_;

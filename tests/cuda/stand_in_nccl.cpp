@@ -1,54 +1,21 @@
-// A stand-in for the functions of the CUDA runtime and of NCCL that the NCCL communicator calls, linked instead of
-// both, for machines without a GPU. Memory is the host's, ranks are threads. Streams and collectives are real in what
-// they compute and in when they may: an operation of a stream takes place when it comes to its turn and, for a
-// collective, when it is the turn of all members; who asks for the state of any stream drives them all. The
-// communicators are as non-blocking as NCCL's: a start, a split and an end are only begun by the call. What it does not
-// show: that NCCL keeps what its documentation promises, anything of timing, and anything that GPUs do by themselves.
-#include "stand_in.hpp"
+// A stand-in for the functions of NCCL that are called, linked in its place, over the streams of stand_in_cuda.cpp.
+// Ranks are threads. Collectives take place when it is the turn of all members. The communicators are as non-blocking
+// as NCCL's: a start, a split and an end are only begun by the call; their end waits, as NCCL's does, for graphs that
+// call them. What it does not show: that NCCL keeps what its documentation promises.
+#include "stand_in_streams.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
-#include <nccl.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <vector>
 
-using stand_in::fault;
-using stand_in::seen;
+using namespace stand_in;
 
 namespace {
-
-enum class kind { record, all_reduce, all_gather, reduce_scatter, broadcast, exchange };
-
-struct part {  // of an exchange
-  int peer;
-  const void* from;
-  void* to;
-  std::size_t bytes;
-};
-
-struct operation {
-  kind what = kind::record;
-  cudaEvent_t event = nullptr;
-  ncclComm_t comm = nullptr;
-  std::uint64_t turn = 0;  // of the communicator
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::size_t count = 0;
-  ncclDataType_t type = ncclInt8;
-  ncclRedOp_t by = ncclSum;
-  int root = 0;
-  std::vector<part> sends, receives;
-  bool done = false;
-};
 
 // A group of ranks.
 struct meeting {
@@ -62,13 +29,9 @@ struct meeting {
   std::deque<split> splits;
 };
 
-std::mutex mutex;  // of everything
 std::map<std::uint64_t, std::shared_ptr<meeting>> starts;
-std::set<cudaStream_t> streams;
 std::uint64_t next_id = 1;
-thread_local int device = 0;
 thread_local int grouped = 0;
-thread_local int captures = 0;
 thread_local std::map<std::pair<ncclComm_t, cudaStream_t>, operation> group;
 
 }  // namespace
@@ -79,32 +42,10 @@ struct ncclComm {
   std::uint64_t issued = 0, turn = 0;
   std::size_t splits = 0;
   bool ends = false;
-};
-struct CUevent_st {
-  bool done = true;
-};
-struct CUstream_st {
-  std::deque<operation> operations;
-  bool capturing = false;
-  std::deque<operation> captured;
-};
-struct CUgraph_st {
-  std::deque<operation> operations;
-};
-struct CUgraphExec_st {
-  std::deque<operation> operations;
+  int graphs = 0;  // that call it
 };
 
 namespace {
-
-std::map<int, CUstream_st> default_streams;
-
-CUstream_st& find(cudaStream_t stream) {
-  if (stream != nullptr) return *stream;
-  CUstream_st& s = default_streams[device];
-  streams.insert(&s);
-  return s;
-}
 
 template <class T, class Wide, Wide (*widen)(T), T (*narrow)(Wide)>
 void reduce(const std::vector<operation*>& all, std::size_t from, std::size_t count, void* out) {
@@ -167,7 +108,9 @@ void carry_out(const std::vector<operation*>& all) {
   for (std::size_t m = 0; m < all.size(); ++m) {
     char* const out = static_cast<char*>(all[m]->out);
     switch (first.what) {
-      case kind::record: break;
+      case kind::note:
+      case kind::meet:
+      case kind::work: break;
       case kind::all_reduce:
         if (bytes > 0) std::memcpy(out, whole.data(), bytes);
         break;
@@ -194,39 +137,12 @@ void carry_out(const std::vector<operation*>& all) {
   }
 }
 
-// Does what can be done on a stream.
-void advance(CUstream_st& stream) {
-  for (; !stream.operations.empty(); stream.operations.pop_front()) {
-    operation& o = stream.operations.front();
-    if (o.what == kind::record) {
-      o.event->done = true;
-      continue;
-    }
-    if (o.done) continue;
-    if (o.comm->turn != o.turn) return;  // another stream is first
-    std::vector<operation*>& present = o.comm->among->present;
-    present[static_cast<std::size_t>(o.comm->rank)] = &o;
-    if (std::count(present.begin(), present.end(), nullptr) != 0) return;
-    const std::vector<operation*> all = present;
-    std::fill(present.begin(), present.end(), nullptr);
-    carry_out(all);
-  }
-}
-
-void advance_all() {
-  for (const cudaStream_t s : streams) advance(*s);
-}
-
 ncclResult_t issue(operation o, cudaStream_t on) {
   const std::lock_guard lock(mutex);
   if (o.comm == nullptr || o.comm->ends) return ncclInvalidArgument;
   CUstream_st& stream = find(on);
-  if (stream.capturing) {
-    stream.captured.push_back(std::move(o));
-    return ncclInProgress;
-  }
-  o.turn = o.comm->issued++;
-  if (fault.issue_unending != o.comm->world_rank) stream.operations.push_back(std::move(o));
+  if (!stream.captured) o.turn = next_turn(o);
+  if (fault.issue_unending != o.comm->world_rank) put(stream, std::move(o));
   return ncclInProgress;
 }
 
@@ -249,130 +165,36 @@ ncclComm_t make(std::shared_ptr<meeting> among, int rank, int world_rank) {
   return new ncclComm{std::move(among), rank, world_rank};
 }
 
-// What is still issued to a communicator ends without taking place.
+// NCCL waits until no graph calls it, for ever.
 void drop(ncclComm_t comm) {
-  for (const cudaStream_t s : streams)
-    for (operation& o : s->operations) o.done = o.done || o.comm == comm;
+  drop_collectives(comm);
   if (!comm->among->present.empty()) comm->among->present[static_cast<std::size_t>(comm->rank)] = nullptr;
-  delete comm;
+  if (comm->graphs == 0) delete comm;
+  else ++seen.misuses;
 }
 
 }  // namespace
 
+namespace stand_in {
+
+bool take_turn(operation& o) {
+  if (o.comm->turn != o.turn) return false;  // another stream is first
+  std::vector<operation*>& present = o.comm->among->present;
+  present[static_cast<std::size_t>(o.comm->rank)] = &o;
+  if (std::count(present.begin(), present.end(), nullptr) != 0) return false;
+  const std::vector<operation*> all = present;
+  std::fill(present.begin(), present.end(), nullptr);
+  carry_out(all);
+  return true;
+}
+
+std::uint64_t next_turn(const operation& o) { return o.comm->issued++; }
+
+void call_from_graphs(ncclComm_t comm, int more) { comm->graphs += more; }
+
+}  // namespace stand_in
+
 extern "C" {
-
-const char* cudaGetErrorName(cudaError_t code) {
-  return code == cudaErrorNoDevice         ? "cudaErrorNoDevice"
-         : code == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress"
-                                           : "cudaError";
-}
-const char* cudaGetErrorString(cudaError_t) { return "as the stand-in says"; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = fault.gpus;
-  return fault.has_no_gpu == stand_in::none ? cudaSuccess : cudaErrorNoDevice;
-}
-cudaError_t cudaSetDevice(int number) {
-  device = number;
-  return cudaSuccess;
-}
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  *memory = std::calloc(bytes, 1);
-  return cudaSuccess;
-}
-cudaError_t cudaFree(void* memory) {
-  std::free(memory);
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  const std::lock_guard lock(mutex);
-  streams.insert(*stream = new CUstream_st);
-  return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const std::lock_guard lock(mutex);
-  streams.erase(stream);
-  delete stream;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  const std::lock_guard lock(mutex);
-  if (find(stream).capturing) ++seen.misuses;
-  if (fault.stream_broken == device) return cudaErrorIllegalAddress;
-  advance_all();
-  return find(stream).operations.empty() ? cudaSuccess : cudaErrorNotReady;
-}
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  const std::lock_guard lock(mutex);
-  *status = find(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  ++seen.events;
-  *event = new CUevent_st;
-  return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const std::lock_guard lock(mutex);
-  --seen.events;
-  for (const cudaStream_t s : streams)
-    std::erase_if(s->operations, [&](const operation& o) { return o.what == kind::record && o.event == event; });
-  delete event;
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const std::lock_guard lock(mutex);
-  if (find(stream).capturing) ++seen.misuses;
-  event->done = false;
-  operation o;
-  o.event = event;
-  find(stream).operations.push_back(o);
-  return cudaSuccess;
-}
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const std::lock_guard lock(mutex);
-  if (captures > 0) ++seen.misuses;
-  if (fault.stream_broken == device) return cudaErrorIllegalAddress;
-  advance_all();
-  return event->done ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  const std::lock_guard lock(mutex);
-  stream->capturing = true;
-  ++captures;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  const std::lock_guard lock(mutex);
-  stream->capturing = false;
-  --captures;
-  *graph = new CUgraph_st{std::exchange(stream->captured, {})};
-  return cudaSuccess;
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new CUgraphExec_st{graph->operations};
-  return cudaSuccess;
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  const std::lock_guard lock(mutex);
-  for (operation o : exec->operations) {
-    o.turn = o.comm->issued++;
-    find(stream).operations.push_back(std::move(o));
-  }
-  return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  delete exec;
-  return cudaSuccess;
-}
 
 const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclRemoteError   ? "remote process exited or there was a network error"

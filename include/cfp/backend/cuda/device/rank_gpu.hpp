@@ -1,0 +1,92 @@
+// GPUs as devices: that of a rank among others, and one alone.
+#pragma once
+
+#include <cfp/backend/cuda/device/gpu.hpp>
+#include <cfp/backend/nobody.hpp>
+#include <cfp/communicator/nccl/nccl_communicator.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1::cuda {
+
+/// The GPU of a rank, its collectives by NCCL: made by all ranks together. `Gpu` is a basic_gpu.
+template <class Gpu>
+class basic_rank_gpu : public Gpu {
+ public:
+  /// A recorded graph, and what it sends each time it is replayed.
+  struct graph {
+    std::shared_ptr<captured_graph> made{};
+    std::vector<traffic> sends{};
+    explicit operator bool() const { return made != nullptr; }
+  };
+
+  /// `control`: the context of the rank, as a thread or a process, which must outlive this.
+  template <class Context>
+  basic_rank_gpu(const typename Gpu::parts& shared, Context& control, const nccl_options& options = {})
+      : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, options)) {}
+
+  int rank() const { return world_->rank(); }
+  nccl_communicator among(int axis, const typename Gpu::queue& q) const {
+    return ranks_.axes[static_cast<std::size_t>(axis)].on(q.stream());
+  }
+  void wait() override { world_->synchronise(this->main().stream()); }
+  void fail(const std::string& why) { world_->fail(rank(), why); }
+  nccl_context& ranks() { return ranks_; }
+
+  graph record(const std::function<void()>& issue) {
+    const std::vector<traffic> before = issued();
+    graph out{Gpu::record(issue), issued()};
+    world_->hold(out.made);
+    for (std::size_t a = 0; a < before.size(); ++a) out.sends[a] -= before[a];
+    for (std::size_t a = 0; a < before.size(); ++a) replayed_[a] -= out.sends[a];  // recorded, not run
+    return out;
+  }
+  void replay(const graph& g) {
+    world_->check_usable();
+    Gpu::replay(g.made);
+    for (std::size_t a = 0; a < g.sends.size(); ++a) replayed_[a] += g.sends[a];
+  }
+  traffic counted(int axis) const {
+    traffic out = replayed_[static_cast<std::size_t>(axis)];
+    return out += ranks_.axes[static_cast<std::size_t>(axis)].counted();
+  }
+  void reset_counted() {
+    for (auto& axis : ranks_.axes) axis.reset_counted();
+    replayed_.assign(replayed_.size(), {});
+  }
+
+ private:
+  basic_rank_gpu(const typename Gpu::parts& shared, std::unique_ptr<nccl_world> world)
+      : Gpu(shared), world_(std::move(world)), ranks_(*world_, world_->rank()), replayed_(ranks_.axes.size()) {}
+  std::vector<traffic> issued() const {
+    std::vector<traffic> out;
+    for (const auto& axis : ranks_.axes) out.push_back(axis.counted());
+    return out;
+  }
+
+  std::unique_ptr<nccl_world> world_;
+  nccl_context ranks_;
+  std::vector<traffic> replayed_;
+};
+
+/// One GPU alone, in the place of a rank of any mesh: all but its collectives can be run, and timed.
+template <class Gpu>
+class basic_lone_gpu : public Gpu {
+ public:
+  explicit basic_lone_gpu(const typename Gpu::parts& shared = typename Gpu::parts{}) : Gpu(shared) {}
+
+  /// Stands in for this rank from now on.
+  void be(int rank) { rank_ = rank; }
+  int rank() const { return rank_; }
+  nobody among(int, const typename Gpu::queue&) const { return {}; }
+  void fail(const std::string&) const {}
+
+ private:
+  int rank_ = 0;
+};
+
+}  // namespace cfp::cuda

@@ -1,0 +1,30 @@
+// A CUDA graph that is ready to be launched.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <utility>
+
+namespace cfp::inline v0_1 {
+
+/// Owns a graph that was captured. NCCL's communicators end only when the graphs that call them have: whoever ends them
+/// releases those first, wherever their owners are.
+class captured_graph {
+ public:
+  explicit captured_graph(cudaGraphExec_t made) : made_(made) {}
+  captured_graph(const captured_graph&) = delete;
+  captured_graph& operator=(const captured_graph&) = delete;
+  ~captured_graph() { release(); }
+
+  /// Null once it is released.
+  cudaGraphExec_t get() const { return made_; }
+  /// What of it still runs on the GPU goes on.
+  void release() {
+    if (made_ != nullptr) cudaGraphExecDestroy(std::exchange(made_, nullptr));
+  }
+
+ private:
+  cudaGraphExec_t made_;
+};
+
+}  // namespace cfp

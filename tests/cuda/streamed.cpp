@@ -1,0 +1,200 @@
+// Ranks with GPUs over the stand-in for CUDA and NCCL: programs run in streams and as graphs, train as on emulated GPUs
+// that run all at once, count what these count, and no failure makes a rank hang.
+#include "../catch.hpp"
+
+#include "streamed_gpus.hpp"
+
+#include "../runtime/small.hpp"
+
+#include <cfp/backend/emulated_gpus.hpp>
+#include <cfp/session/session.hpp>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace streamed_cases {
+
+using namespace cfp;
+using namespace small_tests;
+using namespace families;
+using namespace std::chrono_literals;
+using stand_in::seen;
+
+namespace {
+
+gpt_config one_layer() {
+  gpt_config c = tiny_config();
+  c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
+  c.layers = 1;
+  c.width = 32;
+  c.heads = 2;
+  c.vocabulary = 128;
+  return c;
+}
+
+void check_nothing_wrong() {
+  CHECK(seen.misuses == 0);
+  CHECK(seen.made == seen.destroyed + seen.aborted);
+  CHECK(seen.events == 0);
+}
+
+struct outcome {
+  trained result;
+  std::vector<traffic> sent;
+};
+
+outcome run_on(backend& on, const program& p, const graph& g, const batch_source& text, long steps) {
+  train_options remember;
+  remember.keep_changes = true;
+  outcome out{train(on, p, g, text, steps, 3, remember), {}};
+  on.run([&](rank& r) {
+    if (r.leads()) out.sent = r.counted();
+    r.reset_counted();
+  });
+  return out;
+}
+
+void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long steps) {
+  const byte_text text(some_text(), 4 / g.passes, 8, 5);
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+  std::mt19937 random(7);
+  for (int n = 0; n < plans; ++n) {
+    CAPTURE(to_string(mesh), n);
+    schedule order;
+    order.overlap = n % 2 == 0;
+    plan p = random_plan(g, mesh, d, random, sizeof(float), order);
+    stand_in::reset();
+    {
+      const std::unique_ptr<backend> here = streamed::gpus(mesh, number::float32, {}),
+                                     at_once = emulated_gpus(mesh, number::float32);
+      here->lowered_for().complete(p.code, g);
+      const outcome a = run_on(*here, p.code, g, text, steps), b = run_on(*at_once, p.code, g, text, steps);
+      CHECK(a.result.loss == b.result.loss);
+      CHECK(a.result.change == b.result.change);
+      REQUIRE(a.sent.size() == b.sent.size());
+      for (std::size_t axis = 0; axis < a.sent.size(); ++axis) {
+        CHECK(a.sent[axis].calls == b.sent[axis].calls);
+        CHECK(a.sent[axis].bytes == b.sent[axis].bytes);
+      }
+      CHECK(seen.graphs > 0);
+    }
+    check_nothing_wrong();
+  }
+}
+
+// What ranks say when job(rank, step) is called before each step of a training.
+std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job) {
+  const graph g = differentiate(refine(gpt(one_layer())));
+  const byte_text text(some_text(), 4, 8, 5);
+  const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+  std::mt19937 random(7);
+  plan p = random_plan(g, mesh, d, random, sizeof(float));
+  const std::unique_ptr<backend> on = streamed::gpus(mesh, number::float32, {});
+  on->lowered_for().complete(p.code, g);
+  shared_batches batches(g, text);
+  const auto train_so = [&](const std::function<void(rank&, long)>& before) {
+    on->run([&](rank& r) {
+      const std::unique_ptr<loaded_program> loaded = r.load(p.code, g, 3);
+      for (long step = 0; step < 6; ++step) {
+        before(r, step);
+        one_step(*loaded, p.code, batches, step);
+      }
+    });
+  };
+  std::string said;
+  try {
+    train_so(job);
+  } catch (const rank_failure& e) {
+    said = e.what();
+  }
+  CHECK(said != "");
+  CHECK(seen.misuses == 0);
+  CHECK_NOTHROW(train_so([](rank&, long) {}));  // the same threads serve again
+  return said;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("programs in streams and graphs train to the bit as those that run at once, and count the same") {
+  const graph g = differentiate(refine(gpt(one_layer())));
+  for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2}), mesh_of({1, 2}), mesh_of({2, 1})})
+    check_as_at_once(g, mesh, 2, 4);
+  check_as_at_once(g, mesh_of({1, 1, 2}), 1, 3);
+  check_as_at_once(g, mesh_of({2, 2}), 2, 3);
+}
+
+TEST_CASE("micro-batches and clipping in streams and graphs") {
+  gpt_config c = one_layer();
+  c.batch = 2;
+  training how;
+  how.clip = 1;
+  how.micro_batches = 2;
+  const graph g = differentiate(refine(gpt(c)), how);
+  for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
+}
+
+TEST_CASE("a rank that fails after its steps became graphs is reported by all, and nobody waits for ever") {
+  for (const long when : {0, 1, 2, 4}) {
+    stand_in::reset();
+    CAPTURE(when);
+    const std::string said = said_when(mesh_of({2, 2}), [&](rank& r, long step) {
+      if (step == when && r.number() == 1) throw std::runtime_error("out of luck");
+    });
+    CHECK(contains(said, "rank 1 failed: out of luck"));
+    for (const int r : {0, 2, 3}) CHECK(contains(said, "rank " + std::to_string(r) + " stopped in "));
+    check_nothing_wrong();
+  }
+}
+
+TEST_CASE("a rank that does not come is missed at the deadline, before and after steps became graphs") {
+  for (const long when : {0, 3}) {
+    stand_in::reset();
+    CAPTURE(when);
+    streamed::deadline = 500ms;
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string said = said_when(mesh_of({2}), [&](rank& r, long step) {
+      if (step == when && r.number() == 1) std::this_thread::sleep_for(2s);
+    });
+    CAPTURE(said);
+    CHECK(std::chrono::steady_clock::now() - begin < 30s);
+    CHECK(contains(said, "rank 0 failed: "));
+    CHECK(contains(said, " did not end within 500 ms"));
+    streamed::deadline = 20s;
+    check_nothing_wrong();
+  }
+}
+
+TEST_CASE("work that fails on a GPU in a graph reaches all") {
+  stand_in::reset();
+  const std::string said = said_when(mesh_of({2}), [&](rank& r, long step) {
+    if (step == 3 && r.number() == 1) stand_in::fault.stream_broken = 1;
+    if (step == 4) stand_in::fault.stream_broken = stand_in::none;
+  });
+  CHECK(contains(said, "rank 1 failed: "));
+  CHECK(contains(said, "cudaErrorIllegalAddress"));
+  stand_in::fault.stream_broken = stand_in::none;
+}
+
+TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPUs of the stand-in") {
+  stand_in::reset();
+  {
+    gpt_config c = one_layer();
+    c.batch = 2;
+    const byte_text text(some_text(), c.batch, c.sequence, 5);
+    session s(gpt(c), {.mesh = "data=2", .on = streamed::gpus, .type = number::bfloat16, .lazy = true});
+    CHECK(s.plan().measured > 0);
+    const verification v = s.verify(text, 3);
+    INFO("losses apart by " << v.apart.loss << ", changes by " << v.apart.parameters << " of " << v.apart.worst);
+    CHECK(v.holds());
+    const training_report r = s.train(text, 3);
+    REQUIRE(r.loss.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(r.loss[i] - v.alone[i]) <= 1e-3 * v.alone[i]);
+    CHECK(s.compare(text, 1).counts_agree());
+  }
+  check_nothing_wrong();
+}
+
+}  // namespace streamed_cases

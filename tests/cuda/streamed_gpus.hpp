@@ -1,0 +1,68 @@
+// Ranks with a GPU each, all of it what runs where there are GPUs, but that CUDA and NCCL are the stand-in, kernels are
+// emulated, and products are the host's: streams, events, graphs, collectives, waits and failures are the real code.
+#pragma once
+
+#include "stand_in.hpp"
+
+#include <cfp/backend/cuda/device/rank_gpu.hpp>
+#include <cfp/backend/emulated/kernels.hpp>
+#include <cfp/backend/host/product_kernel.hpp>
+#include <cfp/backend/host/stored_narrow.hpp>
+#include <cfp/backend/ranks_on.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
+namespace streamed {
+
+inline std::chrono::nanoseconds deadline = std::chrono::seconds(20);  // of what is made next
+
+/// In the place of cuBLASLt: alone, what follows is left to kernels.
+class products {
+ public:
+  class product {
+   public:
+    product() = default;
+    product(const cfp::call& c, void (*run)(const cfp::call&)) : call_(c), run_(run) {}
+    explicit operator bool() const { return run_ != nullptr; }
+    void run(cudaStream_t stream) const {
+      stand_in::later(stream, [c = call_, run = run_] { run(c); });
+    }
+
+   private:
+    cfp::call call_{};
+    void (*run_)(const cfp::call&) = nullptr;
+  };
+
+  template <class T>
+  product prepare(const cfp::call& c, const cfp::cuda::epilogue& e) const {
+    if (e.bias.data != nullptr) return {};
+    return {c, cfp::host::stored_as<T, &cfp::host::run_product<cfp::wide_t<T>>>()};
+  }
+};
+
+template <class T>
+using gpu = cfp::cuda::basic_gpu<T, cfp::emulated::queue, products>;
+
+template <class T>
+struct rank_gpu : cfp::cuda::basic_rank_gpu<gpu<T>> {
+  rank_gpu(const typename gpu<T>::parts& shared, cfp::rank_context& rank)
+      : cfp::cuda::basic_rank_gpu<gpu<T>>(shared, rank, {.deadline = deadline}) {}
+};
+
+/// As cfp::gpus.
+inline std::unique_ptr<cfp::backend> gpus(const cfp::mesh_shape& mesh, cfp::number type, const cfp::own_kernels&) {
+  cfp::emulated::put_into_stream = &stand_in::later;
+  openblas_set_num_threads(1);
+  const auto of = [&]<class T>(T) -> std::unique_ptr<cfp::backend> {
+    return std::make_unique<cfp::ranks_on<rank_gpu<T>, cfp::rank_pool, cfp::rank_context>>(
+        mesh, type, typename gpu<T>::parts(), "a GPU of the stand-in");
+  };
+  if (type == cfp::number::float32) return of(float{});
+  if (type == cfp::number::bfloat16) return of(cfp::bf16{});
+  throw std::invalid_argument("these GPUs have kernels for float32 and bfloat16");
+}
+
+}  // namespace streamed
