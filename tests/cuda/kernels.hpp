@@ -156,7 +156,10 @@ void check_sums() {
             : with<slope<combine_t, 2>>(
                   "groups s experts capacity, groups s experts, groups s experts, groups s -> groups s; index capacity",
                   "nncp"));
-  // Long ones: rows that no registers hold, many rows, many elements.
+  // Long ones: rows that no registers hold, many rows, many elements, many rows of one index.
+  for (const long vocabulary : {1, 2, 7})
+    for (const long width : {5, 16})
+      all.push_back(own<scatter_add_t>("ni", 1, {}, {{"vocabulary", vocabulary}, {"..0", 700}, {"width", width}}));
   all.push_back(own<norm_sum_t>("n", 1, {}, {{"..0", 3}, {"width", 9000}}));
   all.push_back(own<square_norm_t>("n", 1, {}, {{"..0", 40000}}));
   all.push_back(own<square_norm_t>("n", 1, {}, {{"..0", 40001}}));

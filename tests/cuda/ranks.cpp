@@ -10,6 +10,7 @@
 
 #include <cuda_fp16.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -191,9 +192,55 @@ TEST_CASE("more ranks than GPUs on a host are an error, threads cannot share one
     const std::string said = run({2, 2}, [](nccl_world&, nccl_context&) {}, {.deadline = limit, .share_gpus = share});
     CAPTURE(said);
     check_all_reported(said, 4, begin);
-    CHECK(contains(said, " has 4 ranks and 3 GPUs, and "));
+    CHECK(contains(said, " has 4 ranks and 3 GPUs that they see, and "));
     CHECK(contains(said, share ? "start them with mpirun" : "start fewer there"));
   }
+}
+
+TEST_CASE("ranks that see one GPU each take that, unless it is the same") {
+  for (const bool same : {false, true}) {
+    stand_in::reset();
+    CAPTURE(same);
+    std::string said;
+    std::atomic<int> numbers{0};
+    try {
+      run_ranks({4}, [&](rank_context& rank) {
+        stand_in::only_gpu = same ? rank.rank / 2 : rank.rank;
+        struct all_again {
+          ~all_again() { stand_in::only_gpu = stand_in::none; }
+        } afterwards;
+        nccl_world world(rank, {.deadline = limit});
+        numbers += world.device();
+        nccl_context(world, rank.rank).world.barrier();
+      });
+    } catch (const rank_failure& e) {
+      said = e.what();
+    }
+    CAPTURE(said);
+    CHECK(contains(said, "has 4 ranks and 2 GPUs that they see, and each rank takes one") == same);
+    CHECK((same || said.empty()));
+    CHECK(numbers == 0);
+  }
+}
+
+TEST_CASE("which GPU a rank takes, as hosts and schedulers show them") {
+  using cfp::detail::choose_gpu;
+  using cfp::detail::rank_place;
+  const auto place = [](std::uint64_t host, const std::string& gpus) {
+    rank_place p{host, 0, static_cast<int>(gpus.size()), {}};
+    for (std::size_t i = 0; i < gpus.size(); ++i) p.seen[i][0] = gpus[i];
+    return p;
+  };
+  const std::vector<rank_place> two_hosts = {place(1, "ab"), place(2, "cd"), place(1, "ab"), place(2, "cd")};
+  for (int r = 0; r < 4; ++r) {
+    CHECK(choose_gpu(two_hosts, r).number == r / 2);
+    CHECK_FALSE(choose_gpu(two_hosts, r).shared);
+  }
+  CHECK_FALSE(choose_gpu({place(1, "a"), place(1, "b")}, 1).shared);  // one each
+  CHECK(choose_gpu({place(1, "a"), place(1, "a")}, 0).shared);        // the same one
+  CHECK(choose_gpu({place(1, "ab"), place(1, "bc"), place(1, "ca")}, 2).number == 0);
+  CHECK(choose_gpu({place(1, "ab"), place(1, "ab"), place(1, "ab")}, 1).shared);
+  CHECK(choose_gpu({place(1, "ab"), place(1, "ab"), place(1, "ab"), place(1, "ab")}, 3).number == 1);
 }
 
 TEST_CASE("a start that NCCL refuses, or that never ends, is reported by all ranks") {

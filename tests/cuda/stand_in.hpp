@@ -24,6 +24,9 @@ struct faults {
 };
 inline faults fault;
 
+/// The one GPU that this thread sees, as schedulers may show it; none: all of them.
+inline thread_local int only_gpu = none;
+
 struct record {
   std::atomic<int> made{0}, aborted{0}, destroyed{0};  ///< communicators
   std::atomic<int> events{0};                          ///< that exist

@@ -188,11 +188,16 @@ const char* cudaGetErrorString(cudaError_t) { return "as the stand-in says"; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = fault.gpus;
+  *count = only_gpu == none ? fault.gpus : 1;
   return fault.has_no_gpu == none ? cudaSuccess : cudaErrorNoDevice;
 }
 cudaError_t cudaSetDevice(int number) {
-  device = number;
+  device = only_gpu == none ? number : only_gpu;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
+  *properties = {};
+  properties->uuid.bytes[0] = static_cast<char>(1 + (only_gpu == none ? number : only_gpu));
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* number) {

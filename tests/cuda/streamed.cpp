@@ -7,6 +7,7 @@
 #include "../runtime/small.hpp"
 
 #include <cfp/backend/emulated_gpus.hpp>
+#include <cfp/model/read_mesh.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>

@@ -8,6 +8,7 @@
 #include <cfp/backend/emulated/kernels.hpp>
 #include <cfp/backend/host/product_kernel.hpp>
 #include <cfp/backend/host/stored_narrow.hpp>
+#include <cfp/backend/own_kernels.hpp>
 #include <cfp/backend/ranks_on.hpp>
 #include <cfp/communicator/threads/run_ranks.hpp>
 

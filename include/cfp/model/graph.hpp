@@ -120,10 +120,13 @@ constexpr int overwritten(const operation& o, int k) {
 }
 
 /// How an operation reads operand k: a weight's update reads the numbers that last, all else what was made of them.
+/// What is only added is read as narrow as the sum is stored: so matrix libraries want what they add to a product.
 constexpr element read_as(const graph& g, const operation& o, int k) {
   for (int r = 0; r < o.results.size(); ++r)
     if (overwritten(o, r) == k) return element::wide;
-  return g[o.operands[k]].type;
+  const value& v = g[o.operands[k]];
+  const bool added = o.op->body == op_body::map && o.op->unit && v.role == value_role::weight;
+  return added && v.type == element::wide ? element::real : v.type;
 }
 
 /// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics and

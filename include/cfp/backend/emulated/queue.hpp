@@ -44,13 +44,14 @@ class queue {
   void zero(void* at, long bytes) const {
     put([=] { std::memset(at, 0, static_cast<std::size_t>(bytes)); });
   }
-  long sort_bytes(long n) const { return n * static_cast<long>(sizeof(std::int32_t)); }
+  long sort_bytes(long n, int) const { return n * static_cast<long>(sizeof(std::int32_t)); }
   void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
-                  std::int32_t* sorted_values, long n, void* workspace) const {
+                  std::int32_t* sorted_values, long n, int bits, void* workspace) const {
     put([=] {
       auto* at = static_cast<std::int32_t*>(workspace);
       std::iota(at, at + n, 0);
-      std::stable_sort(at, at + n, [&](std::int32_t a, std::int32_t b) { return keys[a] < keys[b]; });
+      const auto low = [&](std::int32_t i) { return static_cast<std::uint64_t>(keys[i]) & ((1ull << bits) - 1); };
+      std::stable_sort(at, at + n, [&](std::int32_t a, std::int32_t b) { return low(a) < low(b); });
       for (long i = 0; i < n; ++i) {
         sorted_keys[i] = keys[at[i]];
         sorted_values[i] = values[at[i]];

@@ -3,7 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -25,6 +27,22 @@ class captured_graph {
 
  private:
   cudaGraphExec_t made_;
+};
+
+/// Those of a rank, whoever owns them.
+class captured_graphs {
+ public:
+  void hold(const std::shared_ptr<captured_graph>& g) {
+    std::erase_if(held_, [](const auto& one) { return one.expired(); });
+    held_.push_back(g);
+  }
+  void release() {
+    for (const auto& one : std::exchange(held_, {}))
+      if (const auto g = one.lock()) g->release();
+  }
+
+ private:
+  std::vector<std::weak_ptr<captured_graph>> held_;
 };
 
 }  // namespace cfp

@@ -126,10 +126,7 @@ class nccl_world : public rank_grid {
   }
 
   /// A graph that collectives of this rank were captured into, which ends before the communicators do.
-  void hold(const std::shared_ptr<captured_graph>& g) {
-    std::erase_if(graphs_, [](const auto& held) { return held.expired(); });
-    graphs_.push_back(g);
-  }
+  void hold(const std::shared_ptr<captured_graph>& g) { graphs_.hold(g); }
 
   /// Throws communicator_error if this rank has failed.
   void check_usable() const {
@@ -173,7 +170,7 @@ class nccl_world : public rank_grid {
     const auto in = [&] {
       return "the end of NCCL" + (issued_.empty() ? "" : ", after " + issued_.last().text() + ",");
     };
-    release_graphs();
+    graphs_.release();
     for (auto g = groups_.rbegin(); g != groups_.rend(); ++g) {
       accept(ncclCommFinalize(g->comm), in);
       wait([&] { return settled(*g, in); }, in);
@@ -181,15 +178,9 @@ class nccl_world : public rank_grid {
     }
   }
 
-  void release_graphs() {
-    for (const auto& held : graphs_)
-      if (const auto g = held.lock()) g->release();
-    graphs_.clear();
-  }
-
   // The whole first: it joins what still makes its parts.
   void abort() {
-    release_graphs();
+    graphs_.release();
     for (detail::nccl_group& g : groups_)
       if (g.comm != nullptr) ncclCommAbort(std::exchange(g.comm, nullptr));
   }
@@ -250,7 +241,7 @@ class nccl_world : public rank_grid {
   const int exceptions_ = std::uncaught_exceptions();
   std::deque<detail::nccl_group> groups_;  // all, then one per axis; NCCL writes into them as it connects
   detail::issued_collectives issued_;
-  std::vector<std::weak_ptr<captured_graph>> graphs_;
+  captured_graphs graphs_;
   int* token_ = nullptr;
   std::string failed_;  // with what
 };

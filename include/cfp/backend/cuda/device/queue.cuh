@@ -40,22 +40,22 @@ class queue {
     check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(bytes), stream_), "fill memory with zeros");
   }
 
-  /// Bytes of workspace that sorting n pairs takes.
-  long sort_bytes(long n) const {
+  /// Bytes of workspace that sorting n pairs by the lowest bits of keys takes.
+  long sort_bytes(long n, int bits) const {
     std::size_t bytes = 0;
     const std::int32_t* from = nullptr;
     std::int32_t* to = nullptr;
-    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, from, to, from, to, n, 0, 32, stream_),
+    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, from, to, from, to, n, 0, bits, stream_),
           "ask what sorting takes");
     return static_cast<long>(bytes);
   }
-  /// Sorts pairs by key; equal keys stay in their order.
+  /// Sorts pairs by so many bits of their keys, which have no others; equal keys stay in their order.
   void sort_pairs(const std::int32_t* keys, std::int32_t* sorted_keys, const std::int32_t* values,
-                  std::int32_t* sorted_values, long n, void* workspace) const {
-    auto bytes = static_cast<std::size_t>(sort_bytes(n));
-    check(
-        cub::DeviceRadixSort::SortPairs(workspace, bytes, keys, sorted_keys, values, sorted_values, n, 0, 32, stream_),
-        "sort");
+                  std::int32_t* sorted_values, long n, int bits, void* workspace) const {
+    auto bytes = static_cast<std::size_t>(sort_bytes(n, bits));
+    check(cub::DeviceRadixSort::SortPairs(workspace, bytes, keys, sorted_keys, values, sorted_values, n, 0, bits,
+                                          stream_),
+          "sort");
   }
 
  private:
