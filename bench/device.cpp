@@ -1,5 +1,5 @@
-// Everything there is to check and to measure on a GPU: kernels and whole steps against the host, then instructions,
-// steps and segments against what the GPU can do at most, measured in the same run.
+// Everything there is to check and to measure on a GPU, in stages that each write a file: whole steps against the host,
+// then steps, instructions and segments against what the GPU can do at most, measured in the same run.
 #include "device.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
@@ -34,10 +34,6 @@ struct sized_model {
   double parameters = 0;
 };
 
-std::string model_path(const std::string& name) {
-  return std::string(CFP_SOURCE_DIR) + "/examples/models/" + name + ".json";
-}
-
 // A training graph for GPUs: no dropout, vocabularies padded as people do.
 sized_model model_of(const std::string& path, long layers, long batch, long sequence) {
   const config_file file(path);
@@ -63,6 +59,25 @@ sized_model model_of(const std::string& path, long layers, long batch, long sequ
   out.tokens = batch * sequence;
   return out;
 }
+
+/// What is measured: what people run, or, to go through all of it where there is no GPU, as little as can be.
+struct extent {
+  bool tiny = false;
+  device_bench::sizes of{};
+  long batch = 16, sequence = 1024;
+  int steps = 30;
+
+  static extent smallest() {
+    extent out{true, {1 << 16, 32, {0, 1, 1}, {0, 1, 1}, {0, 1, 1}}, 2, 8, 2};
+    return out;
+  }
+  std::string model(const std::string& name) const {
+    const std::string root = CFP_SOURCE_DIR;
+    if (tiny) return root + (name.starts_with("llama") ? "/tests/tiny_llama.json" : "/tests/tiny_gpt.json");
+    return root + "/examples/models/" + name + ".json";
+  }
+  sized_model gpt2(long layers) const { return model_of(model("gpt2"), tiny ? 1 : layers, batch, sequence); }
+};
 
 // The program of a rank: replicated, or of the usual tensor parallelism of so many.
 program program_of(const graph& g, int tensor, long real_bytes) {
@@ -126,10 +141,11 @@ std::vector<double> host_losses(const graph& g, int steps, std::uint64_t seed) {
 }
 
 // Steps of small models on the GPU as on the host. Returns how many are wrong.
-int check(json& report) {
+int check(json& report, const extent& x) {
   int wrong = 0;
   for (const char* name : {"gpt", "llama"}) {
-    const sized_model m = model_of(std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + name + ".json", 0, 4, 32);
+    const sized_model m =
+        model_of(std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + name + ".json", x.tiny ? 1 : 0, 4, x.tiny ? 8 : 32);
     const std::vector<double> host = host_losses(m.g, 5, 3);
     for (const bool narrow : {false, true}) {
       const double bound = narrow ? 2e-2 : 1e-4;
@@ -186,13 +202,160 @@ void put(json& report, const std::vector<device_bench::instruction_figure>& all,
   }
 }
 
+// A stage of the measurement: its figures, and whether all is as it should be.
+class bench_run {
+ public:
+  bench_run(const cuda::gpu_description& gpu, const extent& x, std::string folder, std::string torch)
+      : gpu_(gpu), x_(x), folder_(std::move(folder)), torch_(std::move(torch)) {
+    std::filesystem::create_directories(folder_);
+  }
+
+  static const std::vector<std::string>& stages() {
+    static const std::vector<std::string> all = {"check", "step", "instructions", "prediction", "segments"};
+    return all;
+  }
+
+  int run(const std::string& stage) {
+    out_ = {{"gpu", gpu_.name},
+            {"date", today()},
+            {"driver", gpu_.driver},
+            {"versions", {{"cuda", gpu_.cuda}, {"cublasLt", gpu_.cublas}, {"nccl", gpu_.nccl}}}};
+    stage_ = stage;
+    const int wrong = stage == "check"          ? check_stage()
+                      : stage == "step"         ? step_stage()
+                      : stage == "instructions" ? instructions_stage()
+                      : stage == "prediction"   ? prediction_stage()
+                                                : segments_stage();
+    save();
+    std::printf("written to %s\n", path(stage).c_str());
+    return wrong > 0;
+  }
+
+ private:
+  static std::string today() {
+    char date[20];
+    const std::time_t now = std::time(nullptr);
+    std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+    return date;
+  }
+  std::string path(const std::string& what) const {
+    std::string stem = gpu_.name;
+    std::replace(stem.begin(), stem.end(), ' ', '-');
+    return folder_ + "/" + stem + "." + what + ".json";
+  }
+  // As soon as there is something: what comes later may fail.
+  void save() const { profile_table::write_file(path(stage_), out_.dump(1)); }
+
+  device_bench::ceilings ceilings() {
+    const device_bench::ceilings most = device_bench::measure_ceilings(x_.of);
+    out_["ceilings"] = {{"copy_GBps", most.copy_GBps}, {"bf16_TFLOPs", most.bf16_TFLOPs}};
+    std::printf("copy %.0f GB/s (read and written), bfloat16 products %.0f TFLOP/s: 100%% below\n", most.copy_GBps,
+                most.bf16_TFLOPs);
+    return most;
+  }
+
+  int check_stage() {
+    out_["checks"] = json::array();
+    return check(out_["checks"], x_);
+  }
+
+  int step_stage() {
+    const device_bench::ceilings most = ceilings();
+    const sized_model whole = x_.gpt2(12);
+    const device_bench::step_figure step =
+        device_bench::time_steps(program_of(whole.g, 1, 2), whole.g, x_.steps, random_tokens(whole.g));
+    const double tokens = 1000 * static_cast<double>(whole.tokens) / step.step.ms;
+    const double flops = 6 * whole.parameters + 6.0 * 12 * 768 * static_cast<double>(x_.sequence);  // of a token; of
+    // attention the half that is seen
+    const double fraction = tokens * flops / 1e12 / most.bf16_TFLOPs;
+    json& figures = out_["gpt2_124m"] = {{"batch", x_.batch},         {"sequence", x_.sequence},
+                                         {"ms", step.step.ms},        {"tokens_per_second", tokens},
+                                         {"fraction", fraction},      {"least_MHz", step.least_MHz},
+                                         {"most_MHz", step.most_MHz}, {"refused_epilogues", step.refused_epilogues},
+                                         {"torch_eager", nullptr},    {"torch_compile", nullptr}};
+    if (std::ifstream file(torch_); file) {
+      const json theirs = json::parse(file);
+      for (const char* key : {"torch_eager", "torch_compile"}) figures[key] = theirs.at(key);
+      out_["versions"]["torch"] = theirs.at("torch");
+    }
+    std::printf(
+        "GPT-2 124M, %ld x %ld, bfloat16: step %.2f ms, %.0f tokens/s, %.1f%% of the matrix rate; clock %.0f to "
+        "%.0f MHz\n",
+        x_.batch, x_.sequence, step.step.ms, tokens, 100 * fraction, step.least_MHz, step.most_MHz);
+    if (step.refused_epilogues > 0)
+      std::printf("%ld products have their epilogues refused by cuBLASLt: none is expected\n", step.refused_epilogues);
+    return step.refused_epilogues > 0;
+  }
+
+  int instructions_stage() {
+    const device_bench::ceilings most = ceilings();
+    for (const char* list : {"kernels", "matmul", "attention"}) out_[list] = json::array();
+    const sized_model one = x_.gpt2(1);
+    put(out_, device_bench::time_instructions(program_of(one.g, 1, 2), one.g, x_.of), most);
+    return 0;
+  }
+
+  int prediction_stage() {
+    const sized_model whole = x_.gpt2(12);
+    profile_table table = read_table();
+    known_instructions known(table.instructions, gpu_here().ms);
+    const double predicted = operators_ms(program_of(whole.g, 1, 2), whole.g, known).value_or(0);
+    table.save(path("operators"));
+    const double measured =
+        device_bench::time_steps(program_of(whole.g, 1, 2), whole.g, x_.steps, random_tokens(whole.g)).step.ms;
+    out_["prediction"] = {{"predicted_ms", predicted}, {"measured_ms", measured}, {"kinds", known.asked}};
+    std::printf("step %.2f ms, %.2f ms predicted from %d kinds of operators\n", measured, predicted, known.asked);
+    return 0;
+  }
+
+  int segments_stage() {
+    std::printf("segments of a rank, one layer forward, backward and update, collectives left out, bfloat16\n");
+    profile_table table = read_table();
+    known_instructions known(table.instructions, gpu_here().ms);
+    out_["segments"] = json::array();
+    for (const auto& [name, rows] : {std::pair("alpa-gpt-2.6b", 8l), std::pair("llama-3-8b", 2l)})
+      for (const int tensor : {1, 2, 4, 8}) {
+        if (x_.tiny && tensor > 2) continue;
+        std::optional<double> ms[2];
+        for (const long layers : {1l, 2l}) {
+          const sized_model m = model_of(x_.model(name), layers, rows, x_.sequence);
+          ms[layers - 1] = operators_ms(program_of(m.g, tensor, 2), m.g, known);
+        }
+        json one{{"model", name}, {"tensor", tensor}, {"batch", rows}, {"sequence", x_.sequence}, {"ms", nullptr}};
+        if (ms[0] && ms[1]) one["ms"] = *ms[1] - *ms[0];
+        out_["segments"].push_back(one);
+        if (ms[0] && ms[1]) std::printf("  %-16s tensor %d  %8.3f ms\n", name, tensor, *ms[1] - *ms[0]);
+        else std::printf("  %-16s tensor %d  needs more memory than there is\n", name, tensor);
+        save();
+        table.save(path("operators"));
+      }
+    return 0;
+  }
+
+  // Kinds of operators that an earlier stage has measured.
+  profile_table read_table() const {
+    profile_table out;
+    out.origin = {gpu_.name, "operators", "any"};
+    if (std::filesystem::exists(path("operators")))
+      if (const std::string why = out.load(path("operators")); !why.empty()) throw std::runtime_error(why);
+    return out;
+  }
+
+  const cuda::gpu_description gpu_;
+  const extent x_;
+  const std::string folder_, torch_;
+  std::string stage_;
+  json out_;
+};
+
 int run(int argc, char** argv) {
-  std::string to, torch;
-  bool only_check = false, only_ask = false;
+  std::string folder = std::string(CFP_SOURCE_DIR) + "/bench/results", torch, stage;
+  bool only_ask = false, tiny = false;
   CLI::App app{"Checks and measures what runs on a GPU."};
-  app.add_option("--json", to, "write the figures here; else bench/results/GPU.json");
+  app.add_option("--out", folder, "write the figures into this folder, a file for each stage");
+  app.add_option("--stage", stage, "only this one")->check(CLI::IsMember(bench_run::stages()));
   app.add_option("--torch", torch, "what bench/torch_gpt2.py wrote on the same GPU");
-  app.add_flag("--check", only_check, "measure nothing");
+  app.add_flag("--tiny", tiny, "the smallest of everything: to see that all of it runs");
   app.add_flag("--gpu", only_ask, "say what there is, and nothing else: exit code 3 without a GPU");
   CLI11_PARSE(app, argc, argv);
   cuda::gpu_description gpu;
@@ -204,97 +367,11 @@ int run(int argc, char** argv) {
   }
   std::printf("%s, %.0f GiB\n", gpu.name.c_str(), gpu.memory_GiB);
   if (only_ask) return 0;
-  json out{{"gpu", gpu.name},
-           {"date", ""},
-           {"driver", gpu.driver},
-           {"versions", {{"cuda", gpu.cuda}, {"cublasLt", gpu.cublas}, {"nccl", gpu.nccl}}},
-           {"ceilings", nullptr},
-           {"checks", json::array()},
-           {"kernels", json::array()},
-           {"matmul", json::array()},
-           {"attention", json::array()},
-           {"gpt2_124m", nullptr},
-           {"segments", json::array()},
-           {"prediction", nullptr}};
-  char date[20];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  out["date"] = date;
-  const int wrong = check(out["checks"]);
-  if (only_check || wrong > 0) return wrong > 0;
-
-  if (to.empty()) {
-    std::string stem = gpu.name;
-    std::replace(stem.begin(), stem.end(), ' ', '-');
-    to = std::string(CFP_SOURCE_DIR) + "/bench/results/" + stem + ".json";
-    std::filesystem::create_directories(std::filesystem::path(to).parent_path());
-  }
-  const device_bench::ceilings most = device_bench::measure_ceilings();
-  out["ceilings"] = {{"copy_GBps", most.copy_GBps}, {"bf16_TFLOPs", most.bf16_TFLOPs}};
-  std::printf("\ncopy %.0f GB/s (read and written), bfloat16 products %.0f TFLOP/s: 100%% below\n", most.copy_GBps,
-              most.bf16_TFLOPs);
-
-  const long batch = 16, sequence = 1024;
-  std::printf("\nGPT-2 124M, %ld x %ld, bfloat16\n", batch, sequence);
-  {
-    const sized_model one = model_of(model_path("gpt2"), 1, batch, sequence);
-    put(out, device_bench::time_instructions(program_of(one.g, 1, 2), one.g), most);
-  }
-  profile_table table;
-  table.origin = {gpu.name, "operators", "any"};
-  known_instructions known(table.instructions, gpu_here().ms);
-  // Written as soon as there is something: what comes later may fail.
-  const std::string operators = std::filesystem::path(to).replace_extension(".operators.json").string();
-  const auto save = [&] {
-    profile_table::write_file(to, out.dump(1));
-    table.save(operators);
-  };
-  save();
-  const sized_model whole = model_of(model_path("gpt2"), 12, batch, sequence);
-  const device_bench::step_figure step =
-      device_bench::time_steps(program_of(whole.g, 1, 2), whole.g, 30, random_tokens(whole.g));
-  const double predicted = operators_ms(program_of(whole.g, 1, 2), whole.g, known).value_or(0);
-  const double tokens = 1000 * static_cast<double>(whole.tokens) / step.step.ms;
-  const double flops = 6 * whole.parameters +
-                       6.0 * 12 * 768 * static_cast<double>(sequence);  // a token; of attention the half that is seen
-  out["gpt2_124m"] = {{"ms", step.step.ms},
-                      {"tokens_per_second", tokens},
-                      {"fraction", tokens * flops / 1e12 / most.bf16_TFLOPs},
-                      {"least_MHz", step.least_MHz},
-                      {"most_MHz", step.most_MHz},
-                      {"torch_eager", nullptr},
-                      {"torch_compile", nullptr}};
-  if (std::ifstream file(torch); file) {
-    const json theirs = json::parse(file);
-    for (const char* key : {"torch_eager", "torch_compile"}) out["gpt2_124m"][key] = theirs.at(key);
-    out["versions"]["torch"] = theirs.at("torch");
-  }
-  out["prediction"] = {{"predicted_ms", predicted}, {"measured_ms", step.step.ms}, {"kinds", known.asked}};
-  save();
-  std::printf(
-      "\nstep %.2f ms, %.0f tokens/s, %.1f%% of the matrix rate; %.2f ms predicted from %d kinds of operators; clock "
-      "%.0f to %.0f MHz\n",
-      step.step.ms, tokens, 100 * tokens * flops / 1e12 / most.bf16_TFLOPs, predicted, known.asked, step.least_MHz,
-      step.most_MHz);
-
-  std::printf("\nsegments of a rank, one layer forward, backward and update, collectives left out, bfloat16\n");
-  for (const auto& [name, rows] : {std::pair("alpa-gpt-2.6b", 8l), std::pair("llama-3-8b", 2l)})
-    for (const int tensor : {1, 2, 4, 8}) {
-      std::optional<double> ms[2];
-      for (const long layers : {1l, 2l}) {
-        const sized_model m = model_of(model_path(name), layers, rows, sequence);
-        ms[layers - 1] = operators_ms(program_of(m.g, tensor, 2), m.g, known);
-      }
-      json one{{"model", name}, {"tensor", tensor}, {"batch", rows}, {"sequence", sequence}, {"ms", nullptr}};
-      if (ms[0] && ms[1]) one["ms"] = *ms[1] - *ms[0];
-      out["segments"].push_back(one);
-      if (ms[0] && ms[1]) std::printf("  %-16s tensor %d  %8.3f ms\n", name, tensor, *ms[1] - *ms[0]);
-      else std::printf("  %-16s tensor %d  needs more memory than there is\n", name, tensor);
-      save();
-    }
-  std::printf("\nwritten to %s; %d kinds of operators, for --machine ... --profile, to %s\n", to.c_str(), known.asked,
-              operators.c_str());
-  return 0;
+  int failed = 0;
+  bench_run bench(gpu, tiny ? extent::smallest() : extent{}, folder, torch);
+  for (const std::string& s : bench_run::stages())
+    if (stage.empty() || s == stage) failed |= bench.run(s);
+  return failed;
 }
 
 }  // namespace

@@ -13,12 +13,18 @@ namespace device_bench {
 
 using cfp::timing;
 
-/// Bytes read and written per second by a copy of many times the L2 cache, in GB; and TFLOP/s of an 8192 x 8192 x 8192
+/// How large what is measured is, and how long each of it.
+struct sizes {
+  long copied_bytes = 1l << 31, matrix = 8192;
+  cfp::timing_options ceiling{1}, each{}, suggestion{0.1};
+};
+
+/// Bytes read and written per second by a copy of many times the L2 cache, in GB; and TFLOP/s of a large
 /// product of random bfloat16 by the best of cuBLASLt's suggestions.
 struct ceilings {
   double copy_GBps = 0, bf16_TFLOPs = 0;
 };
-ceilings measure_ceilings();
+ceilings measure_ceilings(const sizes& of);
 
 /// One instruction of a program as it runs on the GPU, with nothing of its data in the caches, and with all that fits.
 struct instruction_figure {
@@ -31,13 +37,14 @@ struct instruction_figure {
   double best_ms = 0;  ///< of a product: the fastest suggestion for the product alone, without what is fused with it
 };
 /// Programs for numbers of 16 bits (bfloat16), their order set, of a rank of any mesh; collectives are left out.
-std::vector<instruction_figure> time_instructions(const cfp::program& p, const cfp::graph& g);
+std::vector<instruction_figure> time_instructions(const cfp::program& p, const cfp::graph& g, const sizes& of);
 
 /// Whole steps of a program, recorded and replayed.
 struct step_figure {
   timing step;
   std::vector<double> loss;
   std::size_t instructions = 0;
+  long refused_epilogues = 0;          ///< products that cuBLASLt leaves to kernels to finish
   double least_MHz = 0, most_MHz = 0;  ///< of the multiprocessors, seen between steps
 };
 step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const cfp::batch_source& data);

@@ -197,6 +197,8 @@ cudaError_t cudaSetDevice(int number) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
   *properties = {};
+  std::strcpy(properties->name, "stand-in");
+  properties->totalGlobalMem = std::size_t{1} << 30;
   properties->uuid.bytes[0] = static_cast<char>(1 + (only_gpu == none ? number : only_gpu));
   return cudaSuccess;
 }
@@ -204,6 +206,11 @@ cudaError_t cudaGetDevice(int* number) {
   *number = device;
   return cudaSuccess;
 }
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 1 << 10;  // a small cache
   return cudaSuccess;
@@ -274,6 +281,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new CUevent_st;
   return cudaSuccess;
 }
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const lock l(mutex);
   --seen.events;

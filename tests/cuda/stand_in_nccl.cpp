@@ -202,6 +202,10 @@ const char* ncclGetErrorString(ncclResult_t result) {
                                      : "internal error";
 }
 
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(mutex);
   std::memcpy(id->internal, &next_id, sizeof next_id);

@@ -11,6 +11,7 @@
 #include <cfp/session/session.hpp>
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <thread>
 
@@ -67,7 +68,7 @@ void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
     plan p = random_plan(g, mesh, d, random, sizeof(float), order);
     stand_in::reset();
     {
-      const std::unique_ptr<backend> here = streamed::gpus(mesh, number::float32, {}),
+      const std::unique_ptr<backend> here = streamed::gpus_with<streamed::host_products>(mesh, number::float32),
                                      at_once = emulated_gpus(mesh, number::float32);
       here->lowered_for().complete(p.code, g);
       const outcome a = run_on(*here, p.code, g, text, steps), b = run_on(*at_once, p.code, g, text, steps);
@@ -91,7 +92,7 @@ std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, lo
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   std::mt19937 random(7);
   plan p = random_plan(g, mesh, d, random, sizeof(float));
-  const std::unique_ptr<backend> on = streamed::gpus(mesh, number::float32, {});
+  const std::unique_ptr<backend> on = streamed::gpus_with<streamed::host_products>(mesh, number::float32);
   on->lowered_for().complete(p.code, g);
   shared_batches batches(g, text);
   const auto train_so = [&](const std::function<void(rank&, long)>& before) {
@@ -135,6 +136,44 @@ TEST_CASE("micro-batches and clipping in streams and graphs") {
   how.micro_batches = 2;
   const graph g = differentiate(refine(gpt(c)), how);
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
+}
+
+TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused") {
+  const graph g = differentiate(refine(gpt(one_layer())));
+  const byte_text text(some_text(), 4, 8, 5);
+  const trained exact = train_on(single(g, sizeof(double)), g, text, 4, 3);
+  using device = streamed::rank_gpu<bf16, cuda::matrix_library>;
+  cfp::emulated::put_into_stream = &stand_in::later;
+  for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2}), mesh_of({2, 2})}) {
+    CAPTURE(to_string(mesh));
+    stand_in::reset();
+    const device::parts shared;
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+    std::mt19937 random(11);
+    plan p = random_plan(g, mesh, d, random, sizeof(bf16));
+    shared.lowered_for().complete(p.code, g);
+    shared_batches batches(g, text);
+    const auto ranks = static_cast<std::size_t>(mesh.devices());
+    std::vector<std::vector<cuda::algorithm_choice>> chosen(ranks);
+    std::vector<long> refused(ranks, -1);
+    std::vector<double> loss(ranks);
+    run_ranks(sizes(mesh), [&](rank_context& rank) {
+      const auto me = static_cast<std::size_t>(rank.rank);
+      device on(shared, rank);
+      engine<device> run(p.code, g, on, 3);
+      for (long step = 0; step < 4; ++step) one_step(run, p.code, batches, step);
+      loss[me] = run.loss();
+      chosen[me] = on.library().choices();
+      refused[me] = on.refused_epilogues();
+    });
+    CHECK(!chosen[0].empty());
+    for (std::size_t r = 0; r < ranks; ++r) {
+      CHECK(chosen[r] == chosen[0]);
+      CHECK(refused[r] == 0);
+      CHECK(std::abs(loss[r] - exact.loss[3]) <= 1e-3 * exact.loss[3]);
+    }
+    check_nothing_wrong();
+  }
 }
 
 TEST_CASE("a rank that fails after its steps became graphs is reported by all, and nobody waits for ever") {

@@ -74,6 +74,7 @@ class engine : public loaded_program {
     }
     held_workspace_ = typename Device::memory(on).allocate(workspace);
     workspace_ = held_workspace_.get();
+    if constexpr (requires { on.settle(); }) on.settle();  // all ranks together
   }
 
   void step(long number, int passes, const std::function<void(int)>& feed = {}) override {

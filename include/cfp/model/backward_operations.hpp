@@ -65,7 +65,7 @@ struct backward_operations {
     o.when = phase::backward;
     o.origin = forward;
     const int result = sums.gradient_value(from.operands[target], ".grad");
-    g[result].type = stored_as(o, 0);
+    g[result].type = stored_as(g, o, 0);
     o.results.push(result);
     g.add(o);
     sums.contribute(from.operands[target], result);
@@ -121,7 +121,7 @@ struct backward_operations {
       o.when = phase::backward;
       o.origin = forward;
       const int out = result_of(from, step, o);
-      g[out].type = stored_as(o, 0);
+      g[out].type = stored_as(g, o, 0);
       o.results.push(out);
       steps.push(out);
       g.add(o);

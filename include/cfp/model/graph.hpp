@@ -129,12 +129,14 @@ constexpr element read_as(const graph& g, const operation& o, int k) {
   return added && v.type == element::wide ? element::real : v.type;
 }
 
-/// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics and
-/// what a map sums up are wide, unless it sums the whole at once.
-constexpr element stored_as(const operation& o, int k) {
+/// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics,
+/// products of wide numbers and what a map sums up are wide, unless it sums the whole at once.
+constexpr element stored_as(const graph& g, const operation& o, int k) {
   const bool overwrites = o.op->body == op_body::accumulate || o.op->body == op_body::update;
   const bool counts = o.op->statistic && o.op->body != op_body::map;
-  if (overwrites || counts || o.r.results[k].factors.empty()) return element::wide;
+  bool all_wide = o.op->body == op_body::product;
+  for (int v : o.operands) all_wide = all_wide && g[v].type == element::wide;
+  if (overwrites || counts || all_wide || o.r.results[k].factors.empty()) return element::wide;
   if (o.op->body == op_body::map)
     for (int f = 0; f < o.r.factors.size(); ++f)
       if (o.r.is_reduction(f) && (o.op->statistic || (!o.r.factors[f].one_hot && !o.r.factors[f].whole)))

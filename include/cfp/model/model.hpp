@@ -179,7 +179,7 @@ constexpr value model::result_of(const operation& o, const binding& b, int k) co
     v.lent.push(named.lent[i]);
     v.group.push(p.group[i]);
   }
-  v.type = stored_as(o, k);
+  v.type = stored_as(recorded, o, k);
   return v;
 }
 

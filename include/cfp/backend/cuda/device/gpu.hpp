@@ -11,6 +11,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -69,6 +71,20 @@ struct set_state_kernel {
   template <class Thread>
   CFP_DEVICE void operator()(const Thread&) const {
     *to = state;
+  }
+};
+
+/// Reads memory, and nothing more: what was in the caches is gone, and they hold nothing that must be written back.
+struct sweep_kernel {
+  static constexpr int threads = 256;
+  const std::uint32_t* from;
+  long count;
+  std::uint32_t* never;  // is what nothing sums up to
+  template <class Thread>
+  CFP_DEVICE void operator()(const Thread& t) const {
+    std::uint32_t all = 0;
+    for (long i = t.block() * threads + t.thread(); i < count; i += t.blocks() * threads) all |= from[i];
+    if (all != 0) *never = all;
   }
 };
 
@@ -178,10 +194,22 @@ class basic_gpu {
   }
   void put(const queue& q, const std::function<void(const queue&)>& work) const { work(q); }
 
+  /// What is ready to run is as fast as can be chosen.
+  void settle() {
+    library_.choose(main_.stream(), [this] { wait(); });
+  }
+  Library& library() { return library_; }
+
   const queue& main() const { return main_; }
   const queue& side() const { return side_; }
   detail::gpu_mover mover(const queue& q) const { return {q.stream()}; }
-  product prepare(const call& c, const epilogue& e) { return product(library_.template prepare<T>(c, e)); }
+  product prepare(const call& c, const epilogue& e) {
+    product made(library_.template prepare<T>(c, e));
+    if (!made) ++refused_epilogues_;
+    return made;
+  }
+  /// How many products are followed by kernels that the library should have spared.
+  long refused_epilogues() const { return refused_epilogues_; }
 
   void set(long step, int pass) { main_.launch(detail::set_state_kernel{state(), {step, pass}}, 1); }
   step_state* state() const { return reinterpret_cast<step_state*>(state_.get()); }
@@ -235,8 +263,11 @@ class basic_gpu {
       check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "ask for the cache");
       sweep_bytes_ = 4l * l2;
       swept_ = memory(*this).allocate(sweep_bytes_);
+      main_.zero(swept_.get(), sweep_bytes_);
     }
-    check(cudaMemsetAsync(swept_.get(), 1, static_cast<std::size_t>(sweep_bytes_), main_.stream()), "fill memory");
+    auto* const words = reinterpret_cast<std::uint32_t*>(swept_.get());
+    const long count = sweep_bytes_ / static_cast<long>(sizeof(std::uint32_t));
+    main_.launch(detail::sweep_kernel{words, count, words}, std::min(count / 256 + 1, 4096l));
   }
   double clock_MHz() {
     if (!clock_) clock_ = memory(*this).allocate(2 * sizeof(long long));
@@ -255,6 +286,7 @@ class basic_gpu {
   detail::owned_stream main_stream_, side_stream_;
   queue main_, side_;
   Library library_;
+  long refused_epilogues_ = 0;
   typename memory::block state_;
   std::vector<detail::owned_event> events_, ticks_;
   typename memory::block swept_, clock_;

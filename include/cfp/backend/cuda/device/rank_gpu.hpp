@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cfp/backend/cuda/device/gpu.hpp>
+#include <cfp/backend/cuda/product/algorithm_choice.hpp>
 #include <cfp/backend/nobody.hpp>
 #include <cfp/communicator/nccl/nccl_communicator.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,11 +30,24 @@ class basic_rank_gpu : public Gpu {
   /// `control`: the context of the rank, as a thread or a process, which must outlive this.
   template <class Context>
   basic_rank_gpu(const typename Gpu::parts& shared, Context& control, const nccl_options& options = {})
-      : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, options)) {}
+      : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, options)) {
+    from_first_ = [&control](std::span<std::byte> x) { control.world.broadcast(x.data(), x.size(), 0); };
+  }
 
   int rank() const { return world_->rank(); }
   nccl_communicator among(int axis, const typename Gpu::queue& q) const {
     return ranks_.axes[static_cast<std::size_t>(axis)].on(q.stream());
+  }
+  /// All ranks together: they choose as the first does.
+  void settle() {
+    if (rank() == 0) Gpu::settle();
+    std::vector<algorithm_choice> choices = this->library().choices();
+    std::size_t count = choices.size();
+    from_first_(std::as_writable_bytes(std::span(&count, 1)));
+    choices.resize(count);
+    from_first_(std::as_writable_bytes(std::span(choices)));
+    this->library().choose(choices);
+    Gpu::settle();  // what the first does not have
   }
   void wait() override { world_->synchronise(this->main().stream()); }
   void fail(const std::string& why) { world_->fail(rank(), why); }
@@ -68,6 +84,7 @@ class basic_rank_gpu : public Gpu {
     return out;
   }
 
+  std::function<void(std::span<std::byte>)> from_first_;
   std::unique_ptr<nccl_world> world_;
   nccl_context ranks_;
   std::vector<traffic> replayed_;

@@ -1,7 +1,8 @@
-// Matrix products by cuBLASLt, what follows them included (long: one library, whose handles stay here). For each shape
-// its suggestions are timed once, and the fastest is remembered.
+// Matrix products by cuBLASLt, what follows them included (long: one library, whose handles stay here). Of each shape
+// its suggestions are timed before anything runs, and the fastest is remembered.
 #pragma once
 
+#include <cfp/backend/cuda/product/algorithm_choice.hpp>
 #include <cfp/backend/cuda/product/epilogue.hpp>
 #include <cfp/communicator/nccl/cuda_error.hpp>
 #include <cfp/op/bf16.hpp>
@@ -11,10 +12,13 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -68,14 +72,14 @@ inline blas_object<cublasLtMatrixLayout_t> blas_matrix(cudaDataType_t type, long
 class matrix_library {
  public:
   static constexpr std::size_t workspace_bytes = 32 << 20;  // what cuBLAS takes on Hopper
-  static constexpr int suggestions = 8;                     ///< timed for each shape
+  static constexpr int suggestions = 32;                    ///< at most, timed for each shape
 
   /// One product made ready: on these places, over and over.
   class product {
    public:
     product() = default;
     explicit operator bool() const { return made_ != nullptr; }
-    /// The first run of a shape times the suggestions, unless the stream is captured into a graph.
+    /// By what was chosen; by the first suggestion, if nothing was.
     void run(cudaStream_t stream) const;
     /// The same by one of the suggestions, for measuring. Returns false if there are no more.
     bool run_suggestion(cudaStream_t stream, int which) const;
@@ -100,6 +104,14 @@ class matrix_library {
   template <class T>
   product prepare(const call& c, const epilogue& e);
 
+  /// Times the suggestions of what was made ready since, where it is, which writes its results; wait() returns when the
+  /// stream has done all.
+  void choose(cudaStream_t stream, const std::function<void()>& wait);
+  /// What is chosen by now.
+  std::vector<algorithm_choice> choices() const;
+  /// Chooses the same as another rank did, for products that it has, too.
+  void choose(std::span<const algorithm_choice> others);
+
  private:
   struct cuda_delete {
     void operator()(void* p) const { cudaFree(p); }
@@ -107,12 +119,37 @@ class matrix_library {
   struct choice {
     std::vector<cublasLtMatmulHeuristicResult_t> suggested{};
     std::size_t best = 0;
-    bool timed = false;
+    bool chosen = false;
   };
 
   detail::blas_object<cublasLtHandle_t> handle_;
   std::unique_ptr<void, cuda_delete> workspace_;
-  std::map<std::string, choice> choices_;  // by shape, types, alignment and epilogue
+  std::map<std::string, choice> choices_;              // by shape, types, alignment and epilogue
+  std::vector<std::weak_ptr<product::state>> made_{};  // since the last choice
+};
+
+/// A place in a stream, whose time is noted.
+class timing_event {
+ public:
+  timing_event() {
+    cudaEvent_t e = nullptr;
+    cfp::detail::cuda_check(cudaEventCreate(&e), "cudaEventCreate");
+    made_.reset(e);
+  }
+  void record(cudaStream_t stream) const {
+    cfp::detail::cuda_check(cudaEventRecord(made_.get(), stream), "cudaEventRecord");
+  }
+  double until(const timing_event& later) const {
+    float ms = 0;
+    cfp::detail::cuda_check(cudaEventElapsedTime(&ms, made_.get(), later.made_.get()), "cudaEventElapsedTime");
+    return static_cast<double>(ms);
+  }
+
+ private:
+  struct destroy {
+    void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroy> made_;
 };
 
 struct matrix_library::product::state {
@@ -143,35 +180,52 @@ struct matrix_library::product::state {
     run_with(stream, algorithm->suggested[static_cast<std::size_t>(which)].algo);
     return true;
   }
-  void run(cudaStream_t stream) const {
-    if (!algorithm->timed && !adds) choose(stream);
-    run_with(stream, algorithm->suggested[algorithm->best].algo);
-  }
+  void run(cudaStream_t stream) const { run_with(stream, algorithm->suggested[algorithm->best].algo); }
 
-  void choose(cudaStream_t stream) const {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cfp::detail::cuda_check(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
-    if (capture != cudaStreamCaptureStatusNone) return;
-    cudaEvent_t begin = nullptr, end = nullptr;
-    cfp::detail::cuda_check(cudaEventCreate(&begin), "cudaEventCreate");
-    cfp::detail::cuda_check(cudaEventCreate(&end), "cudaEventCreate");
-    float least = 0;
-    for (std::size_t i = 0; i < algorithm->suggested.size(); ++i) {
-      const cublasLtMatmulAlgo_t& algo = algorithm->suggested[i].algo;
-      run_with(stream, algo);
-      cfp::detail::cuda_check(cudaEventRecord(begin, stream), "cudaEventRecord");
-      for (int repeat = 0; repeat < 5; ++repeat) run_with(stream, algo);
-      cfp::detail::cuda_check(cudaEventRecord(end, stream), "cudaEventRecord");
-      cfp::detail::cuda_check(cudaEventSynchronize(end), "cudaEventSynchronize");
-      float ms = 0;
-      cfp::detail::cuda_check(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
-      if (i == 0 || ms < least) least = ms, algorithm->best = i;
-    }
-    algorithm->timed = true;
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
+  // Milliseconds of five runs.
+  double time(cudaStream_t stream, std::size_t which, const std::array<timing_event, 2>& events,
+              const std::function<void()>& wait) const {
+    const cublasLtMatmulAlgo_t& algo = algorithm->suggested[which].algo;
+    run_with(stream, algo);
+    events[0].record(stream);
+    for (int repeat = 0; repeat < 5; ++repeat) run_with(stream, algo);
+    events[1].record(stream);
+    wait();
+    return events[0].until(events[1]);
   }
 };
+
+inline void matrix_library::choose(cudaStream_t stream, const std::function<void()>& wait) {
+  const std::array<timing_event, 2> events{};
+  for (const auto& one : std::exchange(made_, {})) {
+    const auto s = one.lock();
+    if (!s || s->algorithm->chosen || s->adds) continue;
+    choice& c = *s->algorithm;
+    double least = 0;
+    for (std::size_t i = 0; i < c.suggested.size(); ++i)
+      if (const double ms = s->time(stream, i, events, wait); i == 0 || ms < least) least = ms, c.best = i;
+    c.chosen = true;
+  }
+}
+
+inline std::vector<algorithm_choice> matrix_library::choices() const {
+  std::vector<algorithm_choice> out;
+  for (const auto& [key, c] : choices_)
+    if (c.chosen) out.push_back({algorithm_choice::hash(key), static_cast<std::int64_t>(c.best)});
+  return out;
+}
+
+inline void matrix_library::choose(std::span<const algorithm_choice> others) {
+  std::map<std::uint64_t, std::int64_t> known;
+  for (const algorithm_choice& o : others) known[o.product] = o.algorithm;
+  for (auto& [key, c] : choices_) {
+    const auto found = known.find(algorithm_choice::hash(key));
+    if (found == known.end() || found->second < 0 || static_cast<std::size_t>(found->second) >= c.suggested.size())
+      continue;
+    c.best = static_cast<std::size_t>(found->second);
+    c.chosen = true;
+  }
+}
 
 inline void matrix_library::product::run(cudaStream_t stream) const { made_->run(stream); }
 inline bool matrix_library::product::run_suggestion(cudaStream_t stream, int which) const {
@@ -298,6 +352,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
     }
   }
   s->algorithm = &known;
+  if (!known.chosen) made_.push_back(s);
   product out;
   out.made_ = std::move(s);
   return out;
