@@ -54,6 +54,19 @@ void write(void* at, std::int64_t i, cudaDataType_t type, float x) {
   else static_cast<cfp::fp16*>(at)[i] = cfp::fp16(x);
 }
 
+std::vector<float> numbers(const matrix& m, const void* at, std::int32_t n, bool transposed) {
+  const std::uint64_t rows = transposed ? m.columns : m.rows, columns = transposed ? m.rows : m.columns;
+  std::vector<float> out;
+  out.reserve(rows * columns);
+  for (std::uint64_t r = 0; r < rows; ++r)
+    for (std::uint64_t c = 0; c < columns; ++c) {
+      const std::uint64_t row = transposed ? c : r, column = transposed ? r : c;
+      out.push_back(read(
+          at, n * m.apart + static_cast<std::int64_t>(column) * m.leading + static_cast<std::int64_t>(row), m.type));
+    }
+  return out;
+}
+
 struct multiplication {
   attributes how;
   matrix a, b, c, d;
@@ -63,38 +76,45 @@ struct multiplication {
   std::uint64_t algorithm;
 
   void operator()() const {
-    for (std::int32_t n = 0; n < d.count; ++n)
+    const bool ta = get<cublasOperation_t>(how, CUBLASLT_MATMUL_DESC_TRANSA) == CUBLAS_OP_T,
+               tb = get<cublasOperation_t>(how, CUBLASLT_MATMUL_DESC_TRANSB) == CUBLAS_OP_T;
+    const epilogue then(how);
+    const std::uint64_t sums = ta ? a.rows : a.columns;
+    for (std::int32_t n = 0; n < d.count; ++n) {
+      const std::vector<float> left = numbers(a, at_a, n, ta), right = numbers(b, at_b, n, !tb);
       for (std::uint64_t column = 0; column < d.columns; ++column)
-        for (std::uint64_t row = 0; row < d.rows; ++row)
-          one(n, static_cast<std::int64_t>(row), static_cast<std::int64_t>(column));
+        for (std::uint64_t row = 0; row < d.rows; ++row) {
+          float x = 0;
+          for (std::uint64_t i = 0; i < sums; ++i) {
+            const std::uint64_t k = algorithm % 2 == 0 ? i : sums - 1 - i;
+            x += left[row * sums + k] * right[column * sums + k];
+          }
+          store(then, x, n, static_cast<std::int64_t>(row), static_cast<std::int64_t>(column));
+        }
+    }
   }
 
  private:
-  static float element(const matrix& m, const void* at, std::int32_t n, std::int64_t row, std::int64_t column,
-                       bool transposed) {
-    if (transposed) std::swap(row, column);
-    return read(at, n * m.apart + column * m.leading + row, m.type);
-  }
-  void one(std::int32_t n, std::int64_t row, std::int64_t column) const {
-    const bool ta = get<cublasOperation_t>(how, CUBLASLT_MATMUL_DESC_TRANSA) == CUBLAS_OP_T,
-               tb = get<cublasOperation_t>(how, CUBLASLT_MATMUL_DESC_TRANSB) == CUBLAS_OP_T;
-    const auto sums = static_cast<std::int64_t>(ta ? a.rows : a.columns);
-    float x = 0;
-    for (std::int64_t i = 0; i < sums; ++i) {
-      const std::int64_t k = algorithm % 2 == 0 ? i : sums - 1 - i;
-      x += element(a, at_a, n, row, k, ta) * element(b, at_b, n, k, column, tb);
-    }
-    const std::int64_t place = n * d.apart + column * d.leading + row;
+  struct epilogue {
+    cublasLtEpilogue_t kind;
+    const void* bias;
+    void* aux;
+    std::int64_t aux_leading;
+
+    explicit epilogue(const attributes& of)
+        : kind(get<cublasLtEpilogue_t>(of, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT)),
+          bias(get<const void*>(of, CUBLASLT_MATMUL_DESC_BIAS_POINTER)),
+          aux(get<void*>(of, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER)),
+          aux_leading(get<std::int64_t>(of, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD)) {}
+  };
+
+  void store(const epilogue& then, float x, std::int32_t n, std::int64_t row, std::int64_t column) const {
     x = alpha * x + (beta == 0 ? 0 : beta * read(at_c, n * c.apart + column * c.leading + row, c.type));
-    const auto epilogue = get<cublasLtEpilogue_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
-    if (epilogue != CUBLASLT_EPILOGUE_DEFAULT)
-      x += read(get<const void*>(how, CUBLASLT_MATMUL_DESC_BIAS_POINTER), row, d.type);
-    if (epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS)
-      write(get<void*>(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER),
-            column * get<std::int64_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) + row, d.type, x);
-    if (epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || epilogue == CUBLASLT_EPILOGUE_GELU_BIAS)
+    if (then.kind != CUBLASLT_EPILOGUE_DEFAULT) x += read(then.bias, row, d.type);
+    if (then.kind == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) write(then.aux, column * then.aux_leading + row, d.type, x);
+    if (then.kind == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || then.kind == CUBLASLT_EPILOGUE_GELU_BIAS)
       x = cfp::gelu_t::apply(x);
-    write(at_d, place, d.type, x);
+    write(at_d, n * d.apart + column * d.leading + row, d.type, x);
   }
 };
 

@@ -80,6 +80,18 @@ CUstream_st* make(int of_device, bool left = false) {
   return made;
 }
 
+// A GPU whose work has failed does no more. Whether this thread's has.
+bool is_broken() {
+  if (fault.stream_broken != device) return false;
+  for (const cudaStream_t s : streams) {
+    if (s->device != device) continue;
+    for (const operation& o : s->operations)
+      if (o.comm != nullptr && !o.done) leave(o);
+    s->operations.clear();
+  }
+  return true;
+}
+
 bool empty_here() {
   return std::all_of(streams.begin(), streams.end(),
                      [](cudaStream_t s) { return s->device != device || s->operations.empty(); });
@@ -89,11 +101,11 @@ bool empty_here() {
 template <class Done>
 cudaError_t wait_for(const Done& done) {
   no_capture();
-  if (fault.stream_broken == device) return cudaErrorIllegalAddress;
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     {
       const lock l(mutex);
+      if (is_broken()) return cudaErrorIllegalAddress;
       advance_all();
       if (done()) return cudaSuccess;
     }
@@ -244,7 +256,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const lock l(mutex);
   if (find(stream).captured) ++seen.misuses;
-  if (fault.stream_broken == device) return cudaErrorIllegalAddress;
+  if (is_broken()) return cudaErrorIllegalAddress;
   advance_all();
   return find(stream).operations.empty() ? cudaSuccess : cudaErrorNotReady;
 }
@@ -302,7 +314,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   no_capture();
   const lock l(mutex);
-  if (fault.stream_broken == device) return cudaErrorIllegalAddress;
+  if (is_broken()) return cudaErrorIllegalAddress;
   advance_all();
   return !event->last || event->last->done ? cudaSuccess : cudaErrorNotReady;
 }

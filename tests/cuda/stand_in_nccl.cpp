@@ -188,6 +188,11 @@ bool take_turn(operation& o) {
   return true;
 }
 
+void leave(const operation& o) {
+  for (operation*& p : o.comm->among->present)
+    if (p == &o) p = nullptr;
+}
+
 std::uint64_t next_turn(const operation& o) { return o.comm->issued++; }
 
 void call_from_graphs(ncclComm_t comm, int more) { comm->graphs += more; }

@@ -70,6 +70,8 @@ void advance_all();
 void drop_collectives(ncclComm_t);
 /// Whether a collective's turn has come, and takes place: then it is done.
 bool take_turn(operation&);
+/// A collective that never takes place: nobody meets it.
+void leave(const operation&);
 /// The next turn of its communicator.
 std::uint64_t next_turn(const operation&);
 /// So many graphs more, or less, call the communicator.

@@ -176,7 +176,7 @@ struct bound_scatter {
     return pieces > 1 ? pieces_of(2 * pieces * chain.length * static_cast<long>(sizeof(float)), 256) * 256 : 0;
   }
   /// Of a position, which is at most the table's size.
-  int bits() const { return std::bit_width(static_cast<unsigned long>(chain.table_size)); }
+  int bits() const { return static_cast<int>(std::bit_width(static_cast<unsigned long>(chain.table_size))); }
   template <class Queue>
   long workspace(const Queue& q) const {
     return 4 * list_bytes() + parts_bytes() + q.sort_bytes(chain.rows(), bits());
