@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -182,10 +183,9 @@ class basic_gpu {
   }
   basic_gpu(const basic_gpu&) = delete;
   basic_gpu& operator=(const basic_gpu&) = delete;
-  virtual ~basic_gpu() = default;
 
   /// For what was put into both queues.
-  virtual void wait() { check(cudaStreamSynchronize(main_.stream()), "finish what was launched"); }
+  void wait() const { wait_(); }
 
   memory_use& use() { return use_; }
   const memory_use& use() const { return use_; }
@@ -193,6 +193,9 @@ class basic_gpu {
     return cuda::make_ready<basic_gpu>(*this, parts_, where, i);
   }
   void put(const queue& q, const std::function<void(const queue&)>& work) const { work(q); }
+
+  /// How it is waited for, where there is a deadline.
+  void wait_by(std::function<void()> f) { wait_ = std::move(f); }
 
   /// What is ready to run is as fast as can be chosen.
   void settle() {
@@ -202,7 +205,7 @@ class basic_gpu {
 
   const queue& main() const { return main_; }
   const queue& side() const { return side_; }
-  detail::gpu_mover mover(const queue& q) const { return {q.stream()}; }
+  detail::gpu_mover mover(const queue& q) const { return detail::gpu_mover{q.stream()}; }
   product prepare(const call& c, const epilogue& e) {
     product made(library_.template prepare<T>(c, e));
     if (!made) ++refused_epilogues_;
@@ -283,6 +286,9 @@ class basic_gpu {
  private:
   const parts parts_;
   memory_use use_;
+  std::function<void()> wait_ = [this] {  // no virtual function: nvcc 13.0 fails on the destructor
+    check(cudaStreamSynchronize(main_.stream()), "finish what was launched");
+  };
   detail::owned_stream main_stream_, side_stream_;
   queue main_, side_;
   Library library_;

@@ -31,6 +31,7 @@ class basic_rank_gpu : public Gpu {
   template <class Context>
   basic_rank_gpu(const typename Gpu::parts& shared, Context& control, const nccl_options& options = {})
       : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, options)) {
+    this->wait_by([this] { world_->synchronise(this->main().stream()); });
     from_first_ = [&control](std::span<std::byte> x) { control.world.broadcast(x.data(), x.size(), 0); };
   }
 
@@ -49,7 +50,6 @@ class basic_rank_gpu : public Gpu {
     this->library().choose(choices);
     Gpu::settle();  // what the first does not have
   }
-  void wait() override { world_->synchronise(this->main().stream()); }
   void fail(const std::string& why) { world_->fail(rank(), why); }
   nccl_context& ranks() { return ranks_; }
 

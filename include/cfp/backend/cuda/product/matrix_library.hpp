@@ -2,7 +2,7 @@
 // its suggestions are timed before anything runs, and the fastest is remembered.
 #pragma once
 
-#include <cfp/backend/cuda/product/algorithm_choice.hpp>
+#include <cfp/backend/cuda/product/blas_choices.hpp>
 #include <cfp/backend/cuda/product/epilogue.hpp>
 #include <cfp/communicator/nccl/cuda_error.hpp>
 #include <cfp/op/bf16.hpp>
@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -108,24 +107,19 @@ class matrix_library {
   /// stream has done all.
   void choose(cudaStream_t stream, const std::function<void()>& wait);
   /// What is chosen by now.
-  std::vector<algorithm_choice> choices() const;
+  std::vector<algorithm_choice> choices() const { return choices_.made(); }
   /// Chooses the same as another rank did, for products that it has, too.
-  void choose(std::span<const algorithm_choice> others);
+  void choose(std::span<const algorithm_choice> others) { choices_.take(others); }
 
  private:
   struct cuda_delete {
     void operator()(void* p) const { cudaFree(p); }
   };
-  struct choice {
-    std::vector<cublasLtMatmulHeuristicResult_t> suggested{};
-    std::size_t best = 0;
-    bool chosen = false;
-  };
 
   detail::blas_object<cublasLtHandle_t> handle_;
   std::unique_ptr<void, cuda_delete> workspace_;
-  std::map<std::string, choice> choices_;              // by shape, types, alignment and epilogue
-  std::vector<std::weak_ptr<product::state>> made_{};  // since the last choice
+  detail::blas_choices choices_;
+  std::vector<std::weak_ptr<product::state>> made_;  // since the last choice
 };
 
 /// A place in a stream, whose time is noted.
@@ -146,15 +140,15 @@ class timing_event {
   }
 
  private:
-  struct destroy {
+  struct event_delete {
     void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
   };
-  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroy> made_;
+  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_delete> made_;
 };
 
 struct matrix_library::product::state {
   matrix_library* library = nullptr;
-  choice* algorithm = nullptr;
+  detail::blas_choice* algorithm = nullptr;
   matrix_product loops{};  // around the batch
   detail::blas_object<cublasLtMatmulDesc_t> what{};
   detail::blas_object<cublasLtMatrixLayout_t> left{}, right{}, added{}, out{};
@@ -200,29 +194,10 @@ inline void matrix_library::choose(cudaStream_t stream, const std::function<void
   for (const auto& one : std::exchange(made_, {})) {
     const auto s = one.lock();
     if (!s || s->algorithm->chosen || s->adds) continue;
-    choice& c = *s->algorithm;
+    detail::blas_choice& c = *s->algorithm;
     double least = 0;
     for (std::size_t i = 0; i < c.suggested.size(); ++i)
       if (const double ms = s->time(stream, i, events, wait); i == 0 || ms < least) least = ms, c.best = i;
-    c.chosen = true;
-  }
-}
-
-inline std::vector<algorithm_choice> matrix_library::choices() const {
-  std::vector<algorithm_choice> out;
-  for (const auto& [key, c] : choices_)
-    if (c.chosen) out.push_back({algorithm_choice::hash(key), static_cast<std::int64_t>(c.best)});
-  return out;
-}
-
-inline void matrix_library::choose(std::span<const algorithm_choice> others) {
-  std::map<std::uint64_t, std::int64_t> known;
-  for (const algorithm_choice& o : others) known[o.product] = o.algorithm;
-  for (auto& [key, c] : choices_) {
-    const auto found = known.find(algorithm_choice::hash(key));
-    if (found == known.end() || found->second < 0 || static_cast<std::size_t>(found->second) >= c.suggested.size())
-      continue;
-    c.best = static_cast<std::size_t>(found->second);
     c.chosen = true;
   }
 }
@@ -336,7 +311,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment[3]);
   for (const std::uint32_t x : alignment) put(x);
 
-  choice& known = choices_[key];
+  detail::blas_choice& known = choices_.of(algorithm_choice::hash(key));
   if (known.suggested.empty()) {
     known.suggested.resize(suggestions);
     int found = 0;
