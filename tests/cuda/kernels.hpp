@@ -95,14 +95,12 @@ void check_elements() {
   for (int dots = 0; dots <= 2; ++dots) {
     all.push_back(own<rotary_t>("n", dots, {9.2, 1.0 / 12}, {{"half", 2}, {"out", 2}}));
     all.push_back(own<cfp::detail::rotary_input_t>("n", dots, {9.2, 1.0 / 12}, {{"half", 2}, {"out", 2}}));
-    all.push_back(own<scatter_add_t>("ni", dots));
     all.push_back(own<adamw_t>("nnnp", dots, {0.01, 0.9, 0.95, 1e-8, 0.1, 2, 100, 0.001}));
     asked clipped = own<adamw_t>("nnnpp", dots, {0.01, 0.9, 0.95, 1e-8, 0.1, 2, 100, 0.001});
     clipped.rule = adamw_t::clipped;
     all.push_back(clipped);
     all.push_back(own<accumulate_t>("nn", dots));
   }
-  all.push_back(own<scatter_add_t>("ni", 1, {}, {{"vocabulary", 3}, {"..0", 90}}));
   for (asked& a : all) {
     a.same_order = true;
     for (unsigned n = 0; n < repeats; ++n) k.check(a, 100 + n);
@@ -138,6 +136,7 @@ void check_sums() {
     all.push_back(with<copy_t>("... width -> width", "n", dots));
     all.push_back(with<copy_t>("batch ... -> ...", "n", dots));
     all.push_back(own<chosen_sum_t>("nc", dots));
+    all.push_back(own<scatter_add_t>("ni", dots));
     all.push_back(with<slope<chosen_sum_t, 0>>("..., ... experts, ... experts -> ... experts", "nnc", dots));
   }
   all.push_back(own<summed>("n"));
@@ -157,6 +156,7 @@ void check_sums() {
                   "groups s experts capacity, groups s experts, groups s experts, groups s -> groups s; index capacity",
                   "nncp"));
   // Long ones: rows that no registers hold, many rows, many elements, many rows of one index.
+  all.push_back(own<scatter_add_t>("ni", 1, {}, {{"vocabulary", 3}, {"..0", 90}}));
   for (const long vocabulary : {1, 2, 7})
     for (const long width : {5, 16})
       all.push_back(own<scatter_add_t>("ni", 1, {}, {{"vocabulary", vocabulary}, {"..0", 700}, {"width", width}}));
