@@ -8,6 +8,8 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/session/race.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <set>
 
 namespace plans_tests {
@@ -86,8 +88,14 @@ void check_mixtures(const graph& g, const mesh_shape& mesh, const decision_graph
   }
 }
 
-void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t every = 1,
-               const text_layout& what = {}) {
+// Of each training; more by CFP_TEST_STEPS.
+long trained_steps() {
+  const char* const more = std::getenv("CFP_TEST_STEPS");
+  return more != nullptr ? std::max(1l, std::atol(more)) : 6;
+}
+
+void check_all(const graph& g, const mesh_shape& mesh, std::size_t every = 1, const text_layout& what = {}) {
+  const long steps = trained_steps();
   const own_kernels own = kernels_of<swiglu_t>();
   const byte_text text(some_text(), 4, 8, 5, what);
   const trained alone = train_on(single(g, sizeof(float)), g, text, steps, 3, own);
@@ -119,25 +127,25 @@ void check_all(const graph& g, const mesh_shape& mesh, long steps, std::size_t e
 }  // namespace
 
 TEST_CASE("every choice of a GPT trains as one rank does, two ranks") {
-  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({2}), 10);
+  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({2}));
 }
 
 TEST_CASE("every choice of a GPT trains as one rank does, four ranks on one axis") {
-  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({4}), 10);
+  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({4}));
 }
 
 TEST_CASE("every choice of a GPT trains as one rank does, four ranks on two axes") {
   gpt_config c = tiny_config();
   c.layers = 1;
-  check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 10, 3);  // every third; mixtures try the rest together
+  check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 3);  // every third; mixtures try the rest together
 }
 
 TEST_CASE("every choice of a LLaMA with grouped heads trains as one rank does") {
   llama_config c = read_llama(tiny("llama"));
   c.layers = 1;
   c.sequence = 8;
-  check_all(differentiate(refine(llama(c))), mesh_of({2}), 10);
-  check_all(differentiate(refine(llama(c))), mesh_of({2, 2}), 10, 5);
+  check_all(differentiate(refine(llama(c))), mesh_of({2}));
+  check_all(differentiate(refine(llama(c))), mesh_of({2, 2}), 5);
 }
 
 TEST_CASE("plans of a mixture of experts train as one rank does") {
@@ -147,21 +155,21 @@ TEST_CASE("plans of a mixture of experts train as one rank does") {
   c.sequence = 8;
   experts_config e = read_experts(file);
   e.group = 16;
-  check_all(differentiate(refine(gshard(c, e))), mesh_of({2}), 10, 2);
-  check_all(differentiate(refine(gshard(c, e))), mesh_of({2, 2}), 10, 60);
+  check_all(differentiate(refine(gshard(c, e))), mesh_of({2}), 2);
+  check_all(differentiate(refine(gshard(c, e))), mesh_of({2, 2}), 60);
 }
 
 TEST_CASE("plans of an encoder-decoder train as one rank does") {
   t5_config c = read_t5(tiny("t5"));
   c.layers = 1;
   c.sequence = 8;
-  check_all(differentiate(refine(t5(c))), mesh_of({2}), 10, 2, t5_layout(c));
-  check_all(differentiate(refine(t5(c))), mesh_of({2, 2}), 10, 40, t5_layout(c));
+  check_all(differentiate(refine(t5(c))), mesh_of({2}), 2, t5_layout(c));
+  check_all(differentiate(refine(t5(c))), mesh_of({2, 2}), 40, t5_layout(c));
 }
 
 TEST_CASE("a user's operator is differentiated, planned, run and verified") {
-  check_all(differentiate(refine(gated_model())), mesh_of({2}), 10);
-  check_all(differentiate(refine(gated_model())), mesh_of({2, 2}), 10);
+  check_all(differentiate(refine(gated_model())), mesh_of({2}));
+  check_all(differentiate(refine(gated_model())), mesh_of({2, 2}));
 }
 
 TEST_CASE("a missing kernel is named with what to do about it") {

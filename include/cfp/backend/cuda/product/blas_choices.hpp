@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace cfp::inline v0_1::cuda::detail {
+namespace cfp::inline v0_1::cuda {
 
 struct blas_choice {
   std::uint64_t product = 0;  ///< as in algorithm_choice
@@ -54,4 +54,4 @@ class blas_choices {
   std::deque<blas_choice> all_;
 };
 
-}  // namespace cfp::cuda::detail
+}  // namespace cfp::cuda

@@ -118,7 +118,7 @@ class matrix_library {
 
   detail::blas_object<cublasLtHandle_t> handle_;
   std::unique_ptr<void, cuda_delete> workspace_;
-  detail::blas_choices choices_;
+  blas_choices choices_;
   std::vector<std::weak_ptr<product::state>> made_;  // since the last choice
 };
 
@@ -148,7 +148,7 @@ class timing_event {
 
 struct matrix_library::product::state {
   matrix_library* library = nullptr;
-  detail::blas_choice* algorithm = nullptr;
+  blas_choice* algorithm = nullptr;
   matrix_product loops{};  // around the batch
   detail::blas_object<cublasLtMatmulDesc_t> what{};
   detail::blas_object<cublasLtMatrixLayout_t> left{}, right{}, added{}, out{};
@@ -194,7 +194,7 @@ inline void matrix_library::choose(cudaStream_t stream, const std::function<void
   for (const auto& one : std::exchange(made_, {})) {
     const auto s = one.lock();
     if (!s || s->algorithm->chosen || s->adds) continue;
-    detail::blas_choice& c = *s->algorithm;
+    blas_choice& c = *s->algorithm;
     double least = 0;
     for (std::size_t i = 0; i < c.suggested.size(); ++i)
       if (const double ms = s->time(stream, i, events, wait); i == 0 || ms < least) least = ms, c.best = i;
@@ -311,7 +311,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment[3]);
   for (const std::uint32_t x : alignment) put(x);
 
-  detail::blas_choice& known = choices_.of(algorithm_choice::hash(key));
+  blas_choice& known = choices_.of(algorithm_choice::hash(key));
   if (known.suggested.empty()) {
     known.suggested.resize(suggestions);
     int found = 0;
