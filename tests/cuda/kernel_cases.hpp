@@ -233,6 +233,11 @@ class both_kernels {
     }
   }
 
+  /// What is held while rows are gathered is not wide.
+  static constexpr bool may_be_wide(const cuda::chain_info& info, int input) {
+    return !info.gathers() || info.same_for_all_rows(input);
+  }
+
   /// Runs a chain along rows or element by element, and its operators one after another on the host. Each input's kind
   /// is in `kinds`.
   template <class Chain, cuda::mapping How>
@@ -256,7 +261,7 @@ class both_kernels {
       o.op = here.op;
       std::string text(here.op->rule);
       if (text.empty()) text = "..., ..., ... -> ...";  // slopes of what is computed element by element
-      if (How == cuda::mapping::columns && here.op == &cfp::info<copy_t>) text = "... width -> width";
+      if ((How == cuda::mapping::columns || here.gathers) && here.op == &cfp::info<copy_t>) text = "... width -> width";
       const bool has_row = text.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
       o.r = parse(text, has_row && text.find(" q ") != std::string::npos ? 0 : has_row ? 1 : 2);
       const int along =
@@ -297,12 +302,12 @@ class both_kernels {
         cuda::chain_tensor unused;
         if (x.step) bind(c.operand[k], unused, o.r.operands[k], expected[at], false, false, false);
         else if (bind(c.operand[k], bound.input[x.index], o.r.operands[k], input[at],
-                      !here.along[k] || random() % 4 == 0, input[at].count == 0, true))
+                      !here.along[k] || (may_be_wide(info, x.index) && random() % 4 == 0), input[at].count == 0, true))
           fill(input[at], kinds[at], 4, random);
       }
       cuda::chain_tensor& out = bound.result[s];
-      bind(c.result[0], out, o.r.results[0], expected[static_cast<std::size_t>(s)], here.reduces || random() % 4 == 0,
-           true, false);
+      bind(c.result[0], out, o.r.results[0], expected[static_cast<std::size_t>(s)],
+           here.reduces || here.gathers || random() % 4 == 0, true, false);
       found[static_cast<std::size_t>(s)] =
           numbers<T>(expected[static_cast<std::size_t>(s)].count, expected[static_cast<std::size_t>(s)].wide, even);
       if (s + 1 == info.steps.size() || random() % 3 != 0)
@@ -320,7 +325,8 @@ class both_kernels {
       const auto at = static_cast<std::size_t>(s);
       const long i =
           differs(expected[at], found[at],
-                  tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0));
+                  tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0) +
+                      (info.gathers() ? rows : 0));
       if (i >= 0)
         FAIL_CHECK("step " << s << " (" << info.steps[s].op->label << ") element " << i << " is " << found[at][i]
                            << ", expected: " << expected[at][i]);

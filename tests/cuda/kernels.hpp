@@ -196,6 +196,9 @@ void check_chains() {
     k.template check_chain<cuda::softmax_backward, mapping::rows>(rows, length, "np", {}, seed, even);
     k.template check_chain<cuda::masked_softmax_backward, mapping::rows>(rows, length, "np", mask, seed, even);
     k.template check_chain<cuda::cross_entropy_statistics, mapping::rows>(rows, length, "n", {}, seed, even);
+    if (!even || length % cuda::full_width<T> != 0 || length > cuda::longest_gathered(cuda::full_width<T>)) return;
+    k.template check_chain<cuda::layer_norm_gradients, mapping::rows>(14 * rows, length, "nnnpnn", per, seed);
+    k.template check_chain<cuda::rms_norm_gradients, mapping::rows>(14 * rows, length, "nnpnn", per, seed);
   };
   for (const long length : lengths) {
     for (int odd = 0; odd <= 1; ++odd) {

@@ -17,6 +17,8 @@ static_assert(norm.steps[0].op == &info<norm_sum_t> && norm.steps[0].reduces && 
 static_assert(norm.steps[2].sources[1].step && norm.steps[2].sources[1].index == 0 && !norm.steps[2].sources[3].step);
 static_assert(norm.passes(0) == 3 && norm.passes(1) == 1 && !norm.one_per_row(0) && !norm.one_per_row(1));
 static_assert(info_of<layer_norm_backward>.one_per_row(2) && info_of<layer_norm_backward>.passes(4) == 3);
+static_assert(is_walked_again<layer_norm_backward, 1> && !is_walked_again<layer_norm_backward, 4>);
+static_assert(info_of<layer_norm_gradients>.same_for_all_rows(4) && gathered<layer_norm_gradients> == 2);
 static_assert(info_of<add_rms_norm_forward>.passes(1) == 2 && !info_of<add_rms_norm_forward>.steps[0].reduces);
 
 // A chain of a user's own: y = min of the row + (x + 1)^2.
@@ -50,6 +52,10 @@ TEST_CASE("kernels for GPUs: what a user adds, and what there is not") {
   wrong.input[2].along = 1;
   CHECK_THROWS_WITH((k.chain_of<layer_norm_backward, mapping::rows>().run(tested::device().main(), wrong, nullptr)),
                     "input 2 of a chain is one number for all of a row, but is bound to one that changes along it");
+  chain_call long_rows;
+  long_rows.length = 4100;
+  CHECK_THROWS_WITH((k.chain_of<rms_norm_gradients, mapping::rows>().run(tested::device().main(), long_rows, nullptr)),
+                    "rows of 4100 numbers are too long, or not aligned to 16 bytes, for a chain that gathers");
 }
 
 }  // namespace kernel_cases

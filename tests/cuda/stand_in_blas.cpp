@@ -6,6 +6,7 @@
 #include <cfp/op/bf16.hpp>
 #include <cfp/op/catalogue.hpp>
 #include <cfp/op/fp16.hpp>
+#include <cfp/op/op.hpp>
 
 #include <cublasLt.h>
 
@@ -67,6 +68,11 @@ std::vector<float> numbers(const matrix& m, const void* at, std::int32_t n, bool
   return out;
 }
 
+bool adds_bias(cublasLtEpilogue_t e) {
+  return e == CUBLASLT_EPILOGUE_BIAS || e == CUBLASLT_EPILOGUE_GELU_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+bool has_aux(cublasLtEpilogue_t e) { return e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || e == CUBLASLT_EPILOGUE_DGELU; }
+
 struct multiplication {
   attributes how;
   matrix a, b, c, d;
@@ -91,30 +97,41 @@ struct multiplication {
           }
           store(then, x, n, static_cast<std::int64_t>(row), static_cast<std::int64_t>(column));
         }
+      if (then.kind == CUBLASLT_EPILOGUE_BGRADA) sum(then, left, d.rows, sums);
+      if (then.kind == CUBLASLT_EPILOGUE_BGRADB) sum(then, right, d.columns, sums);
     }
   }
 
  private:
   struct epilogue {
     cublasLtEpilogue_t kind;
-    const void* bias;
+    void* bias;
     void* aux;
     std::int64_t aux_leading;
 
     explicit epilogue(const attributes& of)
         : kind(get<cublasLtEpilogue_t>(of, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT)),
-          bias(get<const void*>(of, CUBLASLT_MATMUL_DESC_BIAS_POINTER)),
+          bias(get<void*>(of, CUBLASLT_MATMUL_DESC_BIAS_POINTER)),
           aux(get<void*>(of, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER)),
           aux_leading(get<std::int64_t>(of, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD)) {}
   };
 
   void store(const epilogue& then, float x, std::int32_t n, std::int64_t row, std::int64_t column) const {
     x = alpha * x + (beta == 0 ? 0 : beta * read(at_c, n * c.apart + column * c.leading + row, c.type));
-    if (then.kind != CUBLASLT_EPILOGUE_DEFAULT) x += read(then.bias, row, d.type);
+    if (adds_bias(then.kind)) x += read(then.bias, row, d.type);
+    if (then.kind == CUBLASLT_EPILOGUE_DGELU)
+      x = cfp::slope<cfp::gelu_t, 0>::apply(x, read(then.aux, column * then.aux_leading + row, d.type));
     if (then.kind == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) write(then.aux, column * then.aux_leading + row, d.type, x);
     if (then.kind == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || then.kind == CUBLASLT_EPILOGUE_GELU_BIAS)
       x = cfp::gelu_t::apply(x);
     write(at_d, n * d.apart + column * d.leading + row, d.type, x);
+  }
+  void sum(const epilogue& then, const std::vector<float>& of, std::uint64_t count, std::uint64_t sums) const {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      float all = 0;
+      for (std::uint64_t k = 0; k < sums; ++k) all += of[i * sums + k];
+      write(then.bias, static_cast<std::int64_t>(i), d.type, all);
+    }
   }
 };
 
@@ -123,7 +140,7 @@ bool is_supported(const attributes& how, const matrix& a, const matrix& b, const
   const auto epilogue = get<cublasLtEpilogue_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
   if (get<cudaDataType_t>(how, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d.type) != d.type) return false;
-  return epilogue != CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
+  return !has_aux(epilogue) ||
          get<std::int64_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) % 8 == 0;
 }
 

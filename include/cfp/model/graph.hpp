@@ -130,14 +130,16 @@ constexpr element read_as(const graph& g, const operation& o, int k) {
 }
 
 /// How result k of an operation is held: what is overwritten, single numbers, what a routine counts, row statistics,
-/// products of wide numbers and what a map sums up are wide, unless it sums the whole at once.
+/// products of wide numbers and what a map sums up are wide, unless it sums the whole at once. Gradients of what was
+/// only added are as narrow as it is read.
 constexpr element stored_as(const graph& g, const operation& o, int k) {
   const bool overwrites = o.op->body == op_body::accumulate || o.op->body == op_body::update;
   const bool counts = o.op->statistic && o.op->body != op_body::map;
   bool all_wide = o.op->body == op_body::product;
   for (int v : o.operands) all_wide = all_wide && g[v].type == element::wide;
   if (overwrites || counts || all_wide || o.r.results[k].factors.empty()) return element::wide;
-  if (o.op->body == op_body::map)
+  const bool of_added = o.op->unit && o.op->index_operand < 0 && o.origin >= 0 && g.at(o.origin).op->unit;
+  if (o.op->body == op_body::map && !of_added)
     for (int f = 0; f < o.r.factors.size(); ++f)
       if (o.r.is_reduction(f) && (o.op->statistic || (!o.r.factors[f].one_hot && !o.r.factors[f].whole)))
         return element::wide;

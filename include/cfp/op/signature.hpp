@@ -23,6 +23,13 @@ constexpr bool lacks_a_factor(const rule& r, int operand) {
     if (r.operands[operand].dim_of(f) < 0) return true;
   return false;
 }
+// Whether an operand has the rows' factor alone, while another has the rows too.
+constexpr bool lacks_rows(const rule& r, int operand) {
+  bool any = false;
+  for (const pattern& p : r.operands) any = any || p.factors.size() > r.operands[operand].factors.size();
+  const int row = r.results[0].factors.empty() ? -1 : r.operands[0].factors.back();
+  return any && r.operands[operand].factors.size() == 1 && r.operands[operand].dim_of(row) == 0;
+}
 // The factor that rows run along, if they run along the last one: a reduced factor, else the result's last; or -1.
 constexpr int last_factor(const rule& r) {
   for (int f = r.factors.size() - 1; f >= 0; --f)
@@ -44,6 +51,8 @@ struct signature {
     const int row = detail::last_factor(bare_rule<Op>);
     return row < 0 || bare_rule<Op>.operands[operand].dim_of(row) >= 0;
   }
+  /// Whether an operand is the same for all rows.
+  static constexpr bool lacks_rows(int operand) { return detail::lacks_rows(parse(Op::rule_source, 1), operand); }
 };
 template <class Op, int I>
 struct signature<slope<Op, I>> {
@@ -53,6 +62,7 @@ struct signature<slope<Op, I>> {
   static constexpr bool selects = false;
   static constexpr bool reduces = detail::lacks_a_factor(parse(Op::rule_source, 1), I);  // its result is like operand I
   static constexpr bool along_row(int) { return true; }
+  static constexpr bool lacks_rows(int) { return false; }
 };
 
 }  // namespace cfp

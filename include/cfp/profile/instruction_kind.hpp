@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <map>
 #include <string>
 
 namespace cfp::inline v0_1 {
@@ -43,7 +44,11 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
   const auto width = [&](int b) { return elements(p[b].local) > 0 ? p[b].bytes / elements(p[b].local) : 0; };
   if (i.kind == instruction::reshard)
     return kind_of(i.step, p[i.in[0]].held, g[p[i.in[0]].value].shape, width(i.in[0]), p.mesh);
-  if (i.kind == instruction::narrow) return {"narrow", std::to_string(elements(p[i.in[0]].local))};
+  if (i.kind == instruction::narrow) {
+    long numbers = 0;
+    for (const int b : i.in) numbers += elements(p[b].local);
+    return {"narrow", std::to_string(numbers)};
+  }
   const auto operator_kind = [&](const instruction& of) {
     const call c = bind_call(p, g, of, 0);
     instruction_kind out{std::string(c.op->op->label) + " ", {}};
@@ -62,8 +67,19 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
     return out;
   };
   if (i.fusion < 0) return operator_kind(i);
-  // Fused ones: their operators, what of them is stored ('!'), and the sizes of each.
   instruction_kind out;
+  if (p.fusions[static_cast<std::size_t>(i.fusion)].pattern < 0) {  // the same on many tensors: how many of each size
+    std::map<std::string, int> counts;
+    for (const instruction& part : p.parts(i)) {
+      const instruction_kind one = operator_kind(part);
+      if (out.kind.empty()) out.kind = one.kind.substr(0, one.kind.find(' '));
+      ++counts[one.kind.substr(one.kind.find(' ') + 1) + " " + one.size];
+    }
+    for (const auto& [size, count] : counts)
+      out.size.append(out.size.empty() ? "" : ", ").append(std::to_string(count) + " of " + size);
+    return out;
+  }
+  // Fused ones: their operators, what of them is stored ('!'), and the sizes of each.
   for (const instruction& part : p.parts(i)) {
     const instruction_kind one = operator_kind(part);
     out.kind.append(out.kind.empty() ? "" : " + ").append(one.kind);

@@ -16,6 +16,7 @@ namespace cfp::inline v0_1 {
 struct fusion_part {
   const op_info* op = nullptr;   ///< null: any product
   list<int, max_operands> from;  ///< n: what comes from outside and is called n; ~k: the first result of part k
+  bool (*is)(const operation&) = nullptr;  ///< what else the operator must be; none: anything
 };
 
 /// Operators in the order of the program. Parts from `second` on (0: none) are an instruction of their own, later: of
@@ -59,6 +60,7 @@ struct fuser {
       return false;
     const operation& o = g.at(c.op);
     if (part.op == nullptr ? o.op->body != op_body::product : o.op != part.op) return false;
+    if (part.is != nullptr && !part.is(o)) return false;
     std::vector<int> now = outside;
     for (int x = 0; x < c.in.size(); ++x) {
       const int from = part.from[x];
@@ -144,30 +146,24 @@ struct fuser {
   }
 
   // The instruction that stands for a group.
-  bool make(int group, instruction& out) const {
+  instruction make(int group) const {
+    instruction out;
     const auto read = [&](int b) {
       for (const int x : out.in)
-        if (root(x) == root(b)) return true;
-      if (out.in.size() == out.in.capacity) return false;
+        if (root(x) == root(b)) return;
       out.in.push(b);
-      return true;
     };
-    out = {};
     out.op = of_part(end_of(group) - 1).op;
     for (int k = first_of(group); k < end_of(group); ++k) {
       const fusion_part& part = pattern.parts[static_cast<std::size_t>(k)];
       for (int x = 0; x < part.from.size(); ++x)
-        if (part.from[x] >= 0 && !read(of_part(k).in[x])) return false;
-      for (const int b : of_part(k).out) {
-        const bool wanted = is_read(b, true) || (group == 0 && needed(k));
-        if (wanted && out.out.size() == out.out.capacity) return false;
-        if (wanted) out.out.push(b);
-      }
+        if (part.from[x] >= 0) read(of_part(k).in[x]);
+      for (const int b : of_part(k).out)
+        if (is_read(b, true) || (group == 0 && needed(k))) out.out.push(b);
     }
     if (group == 1)
-      for (const int n : pattern.needs)
-        if (!read(n >= 0 ? outside[static_cast<std::size_t>(n)] : of_part(~n).out[0])) return false;
-    return true;
+      for (const int n : pattern.needs) read(n >= 0 ? outside[static_cast<std::size_t>(n)] : of_part(~n).out[0]);
+    return out;
   }
 
   bool can_store(int part) const {
@@ -191,11 +187,10 @@ struct fuser {
       f.pattern = number;
       f.outside = outside;
       for (int k = 0; k < parts(); ++k) f.parts.push_back(of_part(k));
-      instruction made[2];
+      if (pattern.fits && !pattern.fits(p, g, f)) continue;
       const int groups = pattern.second > 0 ? 2 : 1;
-      bool can = true;
-      for (int group = 0; group < groups && can; ++group) can = make(group, made[group]);
-      if (!can || (pattern.fits && !pattern.fits(p, g, f))) continue;
+      instruction made[2];
+      for (int group = 0; group < groups; ++group) made[group] = make(group);
       for (int group = 0; group < groups; ++group) {
         made[group].fusion = static_cast<int>(p.fusions.size());
         f.first = first_of(group);
@@ -209,6 +204,21 @@ struct fuser {
   }
 };
 
+/// Leaves out instructions that others stand for.
+inline void erase(program& p, const std::vector<bool>& gone) {
+  std::vector<instruction> code;
+  int begin = 0, end = 0;
+  for (std::size_t i = 0; i < p.code.size(); ++i) {
+    if (gone[i]) continue;
+    begin += static_cast<int>(i) < p.begin;
+    end += static_cast<int>(i) < p.end;
+    code.push_back(std::move(p.code[i]));
+  }
+  p.code = std::move(code);
+  p.begin = begin;
+  p.end = end;
+}
+
 }  // namespace detail
 
 /// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
@@ -221,17 +231,7 @@ inline void fuse(program& p, const graph& g, const std::vector<fusion_pattern>& 
       leaves[static_cast<std::size_t>(v)] = leaves[static_cast<std::size_t>(v)] || !here[o];
   for (std::size_t n = 0; n < patterns.size(); ++n)
     detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves}.run();
-  std::vector<instruction> code;
-  int begin = 0, end = 0;
-  for (std::size_t i = 0; i < p.code.size(); ++i) {
-    if (gone[i]) continue;
-    begin += static_cast<int>(i) < p.begin;
-    end += static_cast<int>(i) < p.end;
-    code.push_back(p.code[i]);
-  }
-  p.code = std::move(code);
-  p.begin = begin;
-  p.end = end;
+  detail::erase(p, gone);
 }
 
 }  // namespace cfp

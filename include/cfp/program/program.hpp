@@ -22,26 +22,40 @@ struct buffer {
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
 };
 
+/// Buffers by number, as many as there are.
+class buffer_numbers {
+ public:
+  constexpr int size() const { return static_cast<int>(all_.size()); }
+  constexpr void push(int b) { all_.push_back(b); }
+  constexpr int& operator[](int k) { return all_[static_cast<std::size_t>(k)]; }
+  constexpr int operator[](int k) const { return all_[static_cast<std::size_t>(k)]; }
+  constexpr auto begin() const { return all_.begin(); }
+  constexpr auto end() const { return all_.end(); }
+
+ private:
+  std::vector<int> all_;
+};
+
 struct instruction {
   enum kind_t : std::uint8_t {
     compute,
     reshard,
-    narrow,  ///< makes numbers that products read from the wide ones a weight rests in
+    narrow,  ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
   } kind = compute;
   int op = -1;                     ///< the operation of the graph; else the one that wants the result first
   assignment assigned;             ///< compute: what it splits
   conversion_step step;            ///< reshard
-  list<int, max_operands> in;      ///< buffers read
-  list<int, max_results + 2> out;  ///< buffers written; a conversion's scratch follows its result
+  buffer_numbers in;               ///< buffers read
+  buffer_numbers out;              ///< buffers written; a conversion's scratch follows its result
   bool nothing = false;            ///< the result is the operand's memory, as it is
   bool beside = false;             ///< a collective that runs on a stream of its own (`schedule`)
   int fusion = -1;  ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
 };
 
-/// Operators that one kernel computes together.
+/// Operators that one kernel computes together: one after another by a pattern, or the same one on many tensors.
 struct fusion {
-  std::string_view label;          ///< of the pattern they follow
-  int pattern = -1;                ///< its number
+  std::string_view label;          ///< of the pattern they follow, or the operator's
+  int pattern = -1;                ///< its number; -1: the same operator on many tensors (`fuse_same`)
   std::vector<instruction> parts;  ///< as they were, of the whole pattern
   int first = 0, end = 0;          ///< those of this instruction
   std::vector<int> outside;        ///< buffers that come from outside, by the pattern's numbers

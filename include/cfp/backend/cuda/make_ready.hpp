@@ -5,6 +5,7 @@
 #include <cfp/backend/cuda/attention/attention.hpp>
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/cuda/kernel/kernels.hpp>
+#include <cfp/backend/cuda/kernel/narrow_kernel.hpp>
 #include <cfp/backend/cuda/product/epilogue.hpp>
 #include <cfp/backend/places.hpp>
 
@@ -23,7 +24,7 @@ struct parts {
       : all(std::move(k)), fused(std::make_shared<const fusions>(
                                std::vector<known_chain>(all->chains().begin(), all->chains().end()), sizeof(T) == 2)) {}
 
-  target lowered_for() const { return {sizeof(T), &fused->patterns()}; }
+  target lowered_for() const { return {sizeof(T), &fused->patterns(), &fused->same()}; }
 };
 
 namespace detail {
@@ -46,6 +47,11 @@ class maker {
     const call c = where_.bound(i);
     if (c.op->op->body == op_body::product)
       return {[made = device_.prepare(c, {})](const queue& q) mutable { made.run(q); }};
+    return of_operator(c);
+  }
+
+ private:
+  ready<queue> of_operator(const call& c) {
     const kernel_functions<queue> k = parts_.all->find(*c.op->op);
     ready<queue> out;
     if (k.workspace) out.workspace = k.workspace(device_.main(), c);
@@ -53,23 +59,30 @@ class maker {
     return out;
   }
 
- private:
   ready<queue> narrow(const instruction& i) {
-    using copy = chain<step<copy_t, in<0>>>;
-    chain_call c;
-    c.length = elements(where_.p[i.in[0]].local);
-    c.input[0].data = where_[i.in[0]];
-    c.input[0].wide = true;
-    c.result[0].data = where_[i.out[0]];
-    c.input[0].along = c.result[0].along = 1;
-    return {[c](const queue& q) { run_flat<copy, T>(q, c); }};
+    std::vector<narrow_kernel<T>> all;
+    for (int k = 0; k < i.in.size(); ++k)
+      all.push_back({static_cast<const float*>(where_[i.in[k]]), where_[i.out[k]], elements(where_.p[i.in[k]].local)});
+    return {[all](const queue& q) { launch_many(q, all); }};
+  }
+
+  ready<queue> same(const fusion& f) {
+    std::vector<call> calls;
+    for (const instruction& part : f.parts) calls.push_back(where_.bound(part));
+    const many_functions<queue> k = kernels<T, queue>::find_many(*calls[0].op->op);
+    ready<queue> out;
+    if (k.workspace) out.workspace = k.workspace(calls);
+    out.run = [calls, k, state = device_.state(), w = workspace_](const queue& q) { k.run(q, calls, {state, *w}); };
+    return out;
   }
 
   ready<queue> fused(const instruction& i, const fusion& f) {
+    if (f.pattern < 0) return same(f);
     const fusions::entry& entry = (*parts_.fused)[f];
     const chain_functions<queue>* const chain =
         entry.chain < 0 ? nullptr : &parts_.all->chains()[static_cast<std::size_t>(entry.chain)];
     if (entry.what == fusions::kind::attention) return attention(f);
+    if (entry.what == fusions::kind::product_and_sums) return product_and_sums(f);
     return entry.what == fusions::kind::product ? product(i, f, chain) : of_chain(i, f, *chain);
   }
 
@@ -135,14 +148,7 @@ class maker {
     call product = bind_call(where_.p, where_.g, f.parts[0], where_.rank);
     for (int o = 0; o < 2; ++o) product.operand[o].data = where_[f.parts[0].in[o]];
     product.result[0].data = c.result[last].data;
-    epilogue e;
-    e.bias = c.input[1];
-    e.gelu = last > 0 && rest->info->steps[last].op == &info<gelu_t>;
-    if (e.gelu) e.before_gelu = c.result[0].data;
-    else if (last > 0) e.residual = c.input[2];
-    const bool known =
-        last == 0 || e.gelu || (rest->info->steps[last].op == &info<add_t> && c.result[0].data == nullptr);
-    if (known)
+    if (const epilogue e = epilogue_of(*rest->info, c); e.any())
       if (auto made = device_.prepare(product, e); made) return {[made](const queue& q) mutable { made.run(q); }};
     for (int n = 0; n <= last; ++n)  // somewhere that holds it until its own element is written
       if (c.result[n].data != nullptr) product.result[0].data = c.result[n].data;
@@ -152,6 +158,39 @@ class maker {
       made.run(q);
       run(q, c, nullptr);
     }};
+  }
+
+  // What a chain does with a product, input 0, as an epilogue, if it is one that there is.
+  static epilogue epilogue_of(const chain_info& chain, const chain_call& c) {
+    const int last = chain.steps.size() - 1;
+    const op_info *const first = chain.steps[0].op, *const then = chain.steps[last].op;
+    epilogue e;
+    if (first == &info<slope<gelu_t, 0>>) {
+      bool same = last == 0 && c.input[1].wide == c.result[0].wide && c.input[1].along == c.result[0].along;
+      for (int d = 0; d < c.dims; ++d) same = same && c.input[1].stride[d] == c.result[0].stride[d];
+      if (same) e.slope_at = c.input[1].data;
+      return e;
+    }
+    e.gelu = last == 1 && then == &info<gelu_t>;
+    if (e.gelu) e.before_gelu = c.result[0].data;
+    else if (last == 1 && then == &info<add_t> && c.result[0].data == nullptr) e.residual = c.input[2];
+    else if (last > 0) return e;
+    e.bias = c.input[1];
+    return e;
+  }
+
+  // The sums of an operand by the product that sums it, else by themselves before it.
+  ready<queue> product_and_sums(const fusion& f) {
+    const call product = where_.bound(f.parts[1]), sums = where_.bound(f.parts[0]);
+    epilogue e;
+    e.sums = sums.result[0].data;
+    if (auto made = device_.prepare(product, e); made) return {[made](const queue& q) mutable { made.run(q); }};
+    ready<queue> out = of_operator(sums);
+    out.run = [first = out.run, made = device_.prepare(product, {})](const queue& q) mutable {
+      first(q);
+      made.run(q);
+    };
+    return out;
   }
 
   static void run_bias(const queue& q, const chain_call& c, void*) {

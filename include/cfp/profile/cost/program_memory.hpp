@@ -19,9 +19,9 @@ struct program_memory {
 inline program_memory memory_of(const program& p, const graph& g) {
   std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size());
   for (const instruction& i : p.code)
-    if (i.kind == instruction::compute && g.at(i.op).when == phase::update && g.at(i.op).op->body != op_body::update &&
-        !p[i.in[0]].local.empty())
-      saved[static_cast<std::size_t>(p[i.in[0]].root)] = true;
+    if (i.kind == instruction::compute && g.at(i.op).when == phase::update && g.at(i.op).op->body != op_body::update)
+      for (const instruction& part : p.parts(i))
+        if (!p[part.in[0]].local.empty()) saved[static_cast<std::size_t>(p[part.in[0]].root)] = true;
   for (const instruction& i : p.code) {
     const bool back = g.at(i.op).when != phase::forward;
     for (int b : i.in)
@@ -29,7 +29,8 @@ inline program_memory memory_of(const program& p, const graph& g) {
         saved[static_cast<std::size_t>(p[b].root)] = true;
     if (!back)
       for (int b : i.out) forward[static_cast<std::size_t>(p[b].root)] = true;
-    if (i.kind == instruction::narrow) saved[static_cast<std::size_t>(p[i.out[0]].root)] = true;
+    if (i.kind == instruction::narrow)
+      for (int b : i.out) saved[static_cast<std::size_t>(p[b].root)] = true;
   }
   program_memory m;
   long kept_in_arena = 0;

@@ -64,7 +64,7 @@ struct chain_binder {
     const rule& r = calls[static_cast<std::size_t>(s)].r();
     for (int d = 0; d < depth(); ++d) {
       const bool row = d + 1 == depth(), kept = r.results[0].dim_of(factor(s, d)) >= 0;
-      const bool wanted = how == mapping::columns ? row : !info.steps[s].reduces || !row;
+      const bool wanted = how == mapping::columns || info.steps[s].gathers ? row : !info.steps[s].reduces || !row;
       if (kept != wanted) return false;
     }
     return true;

@@ -37,6 +37,7 @@ struct basic_step {
                 "a step names a source for each operand");
   using op = Op;
   static constexpr bool reduces = Reduces;
+  static constexpr bool gathers = false;  ///< sums all rows to one, in a chain whose other steps take them one by one
   static constexpr int operands = sizeof...(Sources);
   template <int K>
   using source = std::tuple_element_t<static_cast<std::size_t>(K), std::tuple<Sources...>>;
@@ -46,6 +47,11 @@ using step = basic_step<Op, signature<Op>::reduces, Sources...>;
 /// The same reduced, where the rule it stands with says so and not the operator's own.
 template <class Op, class... Sources>
 using reduced_step = basic_step<Op, true, Sources...>;
+/// The sum of all rows, while other steps take them one by one.
+template <class Op, class... Sources>
+struct gathering_step : basic_step<Op, false, Sources...> {
+  static constexpr bool gathers = true;
+};
 
 template <class... Steps>
 struct chain {
@@ -66,9 +72,10 @@ struct chain_source {
 };
 struct chain_step {
   const op_info* op = nullptr;
-  bool reduces = false;
+  bool reduces = false, gathers = false;
   list<chain_source, max_operands> sources;
   list<bool, max_operands> along;  ///< whether an operand changes along a row, or is one number for all of it
+  list<bool, max_operands> lacks_rows;  ///< whether it is the same for all rows
 };
 struct chain_info {
   list<chain_step, max_steps> steps;
@@ -95,9 +102,21 @@ struct chain_info {
         if (!s.sources[k].step && s.sources[k].index == input && s.along[k]) return false;
     return true;
   }
+  /// Whether an input is the same for all rows: near at hand once it was read.
+  constexpr bool same_for_all_rows(int input) const {
+    for (const chain_step& s : steps)
+      for (int k = 0; k < s.sources.size(); ++k)
+        if (!s.sources[k].step && s.sources[k].index == input && !s.lacks_rows[k]) return false;
+    return true;
+  }
   constexpr bool reduces() const {
     for (const chain_step& s : steps)
       if (s.reduces) return true;
+    return false;
+  }
+  constexpr bool gathers() const {
+    for (const chain_step& s : steps)
+      if (s.gathers) return true;
     return false;
   }
   constexpr bool has_elements() const {
@@ -114,10 +133,12 @@ constexpr chain_step step_info(std::index_sequence<K...>) {
   chain_step out;
   out.op = &info<typename Step::op>;
   out.reduces = Step::reduces;
+  out.gathers = Step::gathers;
   (out.sources.push(
        {Step::template source<static_cast<int>(K)>::is_step, Step::template source<static_cast<int>(K)>::index}),
    ...);
   (out.along.push(signature<typename Step::op>::along_row(static_cast<int>(K))), ...);
+  (out.lacks_rows.push(signature<typename Step::op>::lacks_rows(static_cast<int>(K))), ...);
   return out;
 }
 template <class... Steps>
@@ -143,7 +164,17 @@ inline constexpr bool step_reads = info_of<Chain>.reads(S, Input);
 template <class Chain, int Input>
 inline constexpr bool is_one_per_row = info_of<Chain>.one_per_row(Input);
 template <class Chain, int Input>
-inline constexpr bool is_walked_again = !info_of<Chain>.one_per_row(Input) && info_of<Chain>.passes(Input) > 1;
+inline constexpr bool is_walked_again = !info_of<Chain>.one_per_row(Input) && !info_of<Chain>.same_for_all_rows(Input) &&
+                                        info_of<Chain>.passes(Input) > 1;
+/// How many steps before S gather; of all of them: S = Chain::steps.
+template <class Chain, int S>
+inline constexpr int gathered_before = [] {
+  int n = 0;
+  for (int s = 0; s < S; ++s) n += info_of<Chain>.steps[s].gathers;
+  return n;
+}();
+template <class Chain>
+inline constexpr int gathered = gathered_before<Chain, Chain::steps>;
 template <class Chain>
 inline constexpr bool has_elements = info_of<Chain>.has_elements();
 

@@ -11,6 +11,9 @@ namespace cfp::inline v0_1::cuda {
 inline constexpr int max_rows = 8;     ///< dimensions of rows
 inline constexpr int max_scalars = 8;  ///< of a step
 
+/// The longest row of a chain with steps that gather, where 16 bytes hold `width` numbers; a multiple of that.
+constexpr long longest_gathered(int width) { return 256L * 4 * width; }
+
 /// A tensor, and how far a step along each dimension moves in it, in elements; 0 where it lacks the dimension.
 struct chain_tensor {
   void* data = nullptr;  ///< a result: null if it is not wanted

@@ -98,6 +98,55 @@ void run_rows(const Queue& q, const chain_call& c) {
   else detail::launch(q, rows_kernel<Chain, T, width, 512, 0>(c));
 }
 
+namespace detail {
+template <class Chain, class T>
+using gathering_by_warp = rows_kernel<Chain, T, full_width<T>, warp_size, 4>;
+template <class Chain, class T>
+using gathering_by_block = rows_kernel<Chain, T, full_width<T>, 256, 4>;
+}  // namespace detail
+
+/// Bytes of workspace for run_gathering.
+template <class Chain, class T>
+long gathering_workspace(const chain_call& c) {
+  const long blocks = c.length <= detail::gathering_by_warp<Chain, T>::held_length
+                          ? detail::gathering_by_warp<Chain, T>(c).blocks()
+                          : detail::gathering_by_block<Chain, T>(c).blocks();
+  return gathered<Chain> * blocks * c.length * static_cast<long>(sizeof(float));
+}
+
+namespace detail {
+template <class Chain, class T, int S, class Queue>
+void fold_gathered(const Queue& q, const chain_call& c, const float* memory, long blocks) {
+  if constexpr (Chain::template step<S>::gathers) {
+    const fold_kernel<reduction::sum, T> f{memory + gathered_before<Chain, S> * blocks * c.length, blocks, c.length,
+                                           c.result[S]};
+    if (c.result[S].data != nullptr) launch(q, f, f.shared_bytes);
+  }
+}
+template <class Chain, class T, class Kernel, class Queue, std::size_t... S>
+void run_gathering_by(const Queue& q, const Kernel& k, std::index_sequence<S...>) {
+  launch(q, k, k.shared_bytes());
+  (fold_gathered<Chain, T, static_cast<int>(S)>(q, k.c, k.partial, k.blocks()), ...);
+}
+}  // namespace detail
+
+/// Each row by itself, and the sums of all rows. Throws std::invalid_argument if rows are longer than can be held, or
+/// not aligned to 16 bytes.
+template <class Chain, class T, class Queue>
+void run_gathering(const Queue& q, const chain_call& c, void* workspace) {
+  using inputs = std::make_index_sequence<static_cast<std::size_t>(inputs_of<Chain>)>;
+  using steps = std::make_index_sequence<static_cast<std::size_t>(Chain::steps)>;
+  detail::check_rows<Chain>(c, inputs{});
+  if (c.length > longest_gathered(full_width<T>) || !detail::is_packed<Chain, T>(c, mapping::rows) ||
+      !detail::can_hold<Chain, T>(c, inputs{}))
+    throw std::invalid_argument("rows of " + std::to_string(c.length) +
+                                " numbers are too long, or not aligned to 16 bytes, for a chain that gathers");
+  auto* const memory = static_cast<float*>(workspace);
+  if (c.length <= detail::gathering_by_warp<Chain, T>::held_length)
+    detail::run_gathering_by<Chain, T>(q, detail::gathering_by_warp<Chain, T>(c, memory), steps{});
+  else detail::run_gathering_by<Chain, T>(q, detail::gathering_by_block<Chain, T>(c, memory), steps{});
+}
+
 /// Bytes of workspace for run_columns.
 template <class Chain, class T>
 long columns_workspace(const chain_call& c) {

@@ -8,9 +8,11 @@
 #include <cfp/backend/cuda/kernel/map_functions.hpp>
 #include <cfp/backend/cuda/kernel/queue_places_kernel.hpp>
 #include <cfp/backend/cuda/kernel/rotary_kernel.hpp>
+#include <cfp/backend/cuda/kernel/square_kernel.hpp>
 #include <cfp/backend/cuda/kernel/update_kernel.hpp>
 #include <cfp/op/all.hpp>
 
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -31,6 +33,13 @@ template <class Queue>
 struct kernel_functions {
   void (*run)(const Queue&, const call&, const surroundings&) = nullptr;
   long (*workspace)(const Queue&, const call&) = nullptr;  ///< bytes, or null: none
+};
+
+/// How one operator runs on many tensors.
+template <class Queue>
+struct many_functions {
+  void (*run)(const Queue&, std::span<const call>, const surroundings&) = nullptr;
+  long (*workspace)(std::span<const call>) = nullptr;  ///< bytes, or null: none
 };
 
 /// How a chain runs.
@@ -56,8 +65,13 @@ struct rotary_entry {
 };
 template <class T, class Queue>
 struct routines {
-  static void adamw(const Queue& q, const call& c, const surroundings& s) { run_adamw<T>(q, c, s.state); }
-  static void accumulate(const Queue& q, const call& c, const surroundings& s) { run_accumulate<T>(q, c, s.state); }
+  using calls = std::span<const call>;
+  static void adamw(const Queue& q, const call& c, const surroundings& s) { adamw_of_many(q, calls(&c, 1), s); }
+  static void accumulate(const Queue& q, const call& c, const surroundings& s) { accumulate_many(q, calls(&c, 1), s); }
+  static void adamw_of_many(const Queue& q, calls c, const surroundings& s) { run_adamw<T>(q, c, s.state); }
+  static void accumulate_many(const Queue& q, calls c, const surroundings& s) { run_accumulate<T>(q, c, s.state); }
+  static void squares(const Queue& q, calls c, const surroundings& s) { run_squares<T>(q, c, s.workspace); }
+  static void sums(const Queue& q, calls c, const surroundings&) { run_scalar_sums(q, c); }
   static void dropout(const Queue& q, const call& c, const surroundings& s) { run_dropout<T>(q, c, s.state); }
   static void queue_places(const Queue& q, const call& c, const surroundings&) { run_queue_places<T>(q, c); }
   static void unstack(const Queue& q, const call& c, const surroundings&) { run_slices<T>(q, c, false); }
@@ -75,6 +89,7 @@ template <class Chain, mapping How, class T, class Queue>
 struct chain_entry {
   static void run(const Queue& q, const chain_call& c, [[maybe_unused]] void* workspace) {
     if constexpr (How == mapping::flat) run_flat<Chain, T>(q, c);
+    else if constexpr (gathered<Chain> > 0) run_gathering<Chain, T>(q, c, workspace);
     else if constexpr (How == mapping::rows) run_rows<Chain, T>(q, c);
     else run_columns<Chain, T>(q, c, workspace);
   }
@@ -125,6 +140,16 @@ class kernels {
                                   "' has no kernel for GPUs: add it with kernels.add<" + std::string(op.label) +
                                   "_t>()");
     return at->second;
+  }
+
+  /// Of an operator that `fusions` gathers.
+  static many_functions<Queue> find_many(const op_info& op) {
+    using routines = detail::routines<T, Queue>;
+    if (op.body == op_body::update) return {&routines::adamw_of_many, nullptr};
+    if (op.body == op_body::accumulate) return {&routines::accumulate_many, nullptr};
+    if (&op == &info<square_norm_t>) return {&routines::squares, &squares_workspace<T>};
+    if (&op == &info<add_t>) return {&routines::sums, nullptr};
+    throw std::invalid_argument("operator '" + std::string(op.label) + "' has no kernel for many tensors");
   }
 
   const std::vector<chain_functions<Queue>>& chains() const { return chains_; }
@@ -193,6 +218,7 @@ class kernels {
     f.how = How;
     f.run = &detail::chain_entry<Chain, How, T, Queue>::run;
     if constexpr (How == mapping::columns) f.workspace = &columns_workspace<Chain, T>;
+    else if constexpr (gathered<Chain> > 0) f.workspace = &gathering_workspace<Chain, T>;
     chains_.push_back(f);
   }
 

@@ -1,10 +1,15 @@
-// What changes tensors in place, once through all their elements: AdamW, and gradients added up over micro-batches.
+// What changes tensors in place, once through all their elements, many tensors in a launch: AdamW, and gradients added
+// up over micro-batches.
 #pragma once
 
 #include <cfp/backend/cuda/chain/run_chain.hpp>
+#include <cfp/backend/cuda/kernel/many_kernel.hpp>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
 #include <cfp/op/optimizer.hpp>
 #include <cfp/program/call.hpp>
+
+#include <initializer_list>
+#include <span>
 
 namespace cfp::inline v0_1::cuda {
 
@@ -22,6 +27,10 @@ inline long elements_of(const call& c) {
   for (int f = 0; f < c.factors; ++f) n *= c.size[f];
   return n;
 }
+template <int Width>
+bool are_packed(std::initializer_list<const chain_tensor*> all) {
+  return std::all_of(all.begin(), all.end(), [](const chain_tensor* t) { return is_packed(*t, 0, Width); });
+}
 
 }  // namespace detail
 
@@ -34,7 +43,7 @@ struct adamw_kernel {
   const float* clip;  // what gradients are multiplied by, or null
   const step_state* state;
   double given[8];  // the operator's scalars
-  long n;
+  long n = 0;
 
   long blocks() const { return pieces_of(pieces_of(n, V) + (V > 1 ? n % V : 0), threads); }
 
@@ -108,14 +117,17 @@ adamw_kernel<T, V> bind_adamw(const call& c, const step_state* state) {
 }
 }  // namespace detail
 
+/// The updates of any number of weights. Those whose memory is not aligned take a launch each.
 template <class T, class Queue>
-void run_adamw(const Queue& q, const call& c, const step_state* state) {
-  const auto k = detail::bind_adamw<T, full_width<T>>(c, state);
+void run_adamw(const Queue& q, std::span<const call> all, const step_state* state) {
   constexpr int width = full_width<T>;
-  if (detail::is_packed(k.weight, 0, width) && detail::is_packed(k.gradient, 0, width) &&
-      detail::is_packed(k.first, 0, width) && detail::is_packed(k.second, 0, width))
-    detail::launch(q, k, k.shared_bytes);
-  else detail::launch(q, detail::bind_adamw<T, 1>(c, state), k.shared_bytes);
+  std::vector<adamw_kernel<T, width>> packed;
+  for (const call& c : all) {
+    const auto k = detail::bind_adamw<T, width>(c, state);
+    if (detail::are_packed<width>({&k.weight, &k.gradient, &k.first, &k.second})) packed.push_back(k);
+    else detail::launch(q, detail::bind_adamw<T, 1>(c, state), k.shared_bytes);
+  }
+  launch_many(q, packed, adamw_kernel<T, width>::shared_bytes);
 }
 
 template <class T, int V>
@@ -151,13 +163,17 @@ struct accumulate_kernel {
 };
 
 template <class T, class Queue>
-void run_accumulate(const Queue& q, const call& c, const step_state* state) {
-  const chain_tensor sum = detail::in_line(c.result[0], true),
-                     gradient = detail::in_line(c.operand[1], c.operand[1].wide);
-  const long n = detail::elements_of(c);
-  if (detail::is_packed(sum, 0, full_width<T>) && detail::is_packed(gradient, 0, full_width<T>))
-    detail::launch(q, accumulate_kernel<T, full_width<T>>{sum, gradient, state, n});
-  else detail::launch(q, accumulate_kernel<T, 1>{sum, gradient, state, n});
+void run_accumulate(const Queue& q, std::span<const call> all, const step_state* state) {
+  constexpr int width = full_width<T>;
+  std::vector<accumulate_kernel<T, width>> packed;
+  for (const call& c : all) {
+    const chain_tensor sum = detail::in_line(c.result[0], true),
+                       gradient = detail::in_line(c.operand[1], c.operand[1].wide);
+    const long n = detail::elements_of(c);
+    if (detail::are_packed<width>({&sum, &gradient})) packed.push_back({sum, gradient, state, n});
+    else detail::launch(q, accumulate_kernel<T, 1>{sum, gradient, state, n});
+  }
+  launch_many(q, packed);
 }
 
 }  // namespace cfp::cuda

@@ -116,6 +116,11 @@ class matrix_library {
     void operator()(void* p) const { cudaFree(p); }
   };
 
+  /// What distinguishes the epilogue from others; nothing if the library has none such.
+  template <class T>
+  static std::vector<int> set_epilogue(cublasLtMatmulDesc_t what, const matrix_product& p, const epilogue& e,
+                                       bool wide_result);
+
   detail::blas_object<cublasLtHandle_t> handle_;
   std::unique_ptr<void, cuda_delete> workspace_;
   blas_choices choices_;
@@ -207,6 +212,44 @@ inline bool matrix_library::product::run_suggestion(cudaStream_t stream, int whi
   return made_->run_suggestion(stream, which);
 }
 
+template <class T>
+std::vector<int> matrix_library::set_epilogue(cublasLtMatmulDesc_t what, const matrix_product& p, const epilogue& e,
+                                              bool wide_result) {
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& x) {
+    detail::blas_check(cublasLtMatmulDescSetAttribute(what, attribute, &x, sizeof x),
+                       "cublasLtMatmulDescSetAttribute");
+  };
+  const auto other = [&](const void* numbers) {  // numbers of the result's shape that are read or written beside it
+    const std::int64_t leading = p.leading[2];
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, numbers);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading);
+  };
+  cublasLtEpilogue_t how = CUBLASLT_EPILOGUE_DEFAULT;
+  cudaDataType_t bias = detail::blas_type<T>(wide_result);
+  const void* of_columns = e.sums;
+  if (e.bias.data != nullptr) {
+    if (p.swapped || e.bias.along != 1 || (e.residual.data != nullptr && (e.gelu || e.residual.wide != wide_result)))
+      return {};
+    how = !e.gelu                    ? CUBLASLT_EPILOGUE_BIAS
+          : e.before_gelu != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                                     : CUBLASLT_EPILOGUE_GELU_BIAS;
+    bias = detail::blas_type<T>(e.bias.wide);
+    of_columns = e.bias.data;
+    if (e.before_gelu != nullptr) other(e.before_gelu);
+  } else if (e.slope_at != nullptr) {
+    how = CUBLASLT_EPILOGUE_DGELU;
+    other(e.slope_at);
+  } else {  // the library's A is b here, or a where they are swapped
+    how = (e.summed == 1) == p.swapped ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
+  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, how);
+  if (of_columns != nullptr) {
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, of_columns);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias);
+  }
+  return {static_cast<int>(how), static_cast<int>(bias), e.residual.data != nullptr ? 1 : 0};
+}
+
 // (long: the calls of one library in the order it wants them)
 template <class T>
 matrix_library::product matrix_library::prepare(const call& c, const epilogue& e) {
@@ -265,24 +308,12 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
                       static_cast<int>(type[2]), static_cast<int>(s->adds)})
     put(x);
 
-  if (e.bias.data != nullptr) {
-    const bool fits = !p.swapped && count == 1 && p.loops == 0 && e.bias.along == 1 &&
-                      (e.residual.data == nullptr || (!e.gelu && e.residual.wide == t[2]->wide));
-    if (!fits) return {};
-    const cublasLtEpilogue_t how = !e.gelu                    ? CUBLASLT_EPILOGUE_BIAS
-                                   : e.before_gelu != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
-                                                              : CUBLASLT_EPILOGUE_GELU_BIAS;
-    const cudaDataType_t bias = detail::blas_type<T>(e.bias.wide);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, how);
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, e.bias.data);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias);
-    if (how == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) {
-      const std::int64_t leading = p.leading[2];
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, e.before_gelu);
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading);
-    }
+  if (e.any()) {
+    if (count > 1 || p.loops > 0) return {};
+    const std::vector<int> said = set_epilogue<T>(what, p, e, t[2]->wide);
+    if (said.empty()) return {};
+    for (const int x : said) put(x);
     s->c = static_cast<const std::byte*>(e.residual.data);
-    for (const int x : {static_cast<int>(how), static_cast<int>(bias), static_cast<int>(s->c != nullptr)}) put(x);
   }
 
   cublasLtMatmulPreference_t preference = nullptr;
@@ -320,7 +351,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
                                        preference, suggestions, known.suggested.data(), &found);
     known.suggested.resize(static_cast<std::size_t>(status == CUBLAS_STATUS_SUCCESS ? found : 0));
     if (known.suggested.empty()) {
-      if (e.bias.data != nullptr) return {};
+      if (e.any()) return {};
       throw std::runtime_error("cuBLASLt has no algorithm for a product of " + std::to_string(p.rows) + " x " +
                                std::to_string(p.sums) + " x " + std::to_string(p.columns) + ": " +
                                cublasLtGetStatusString(status));

@@ -1,0 +1,116 @@
+// The same operator on many tensors as one instruction: weights are updated, gradients measured, numbers narrowed by
+// one launch for all of them instead of one each.
+#pragma once
+
+#include <cfp/program/fuse.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Instructions that there is one kernel for when there are many of them.
+struct same_pattern {
+  bool (*fits)(const program&, const graph&, const instruction&) = nullptr;
+  bool in_order = false;  ///< one may read what one before it writes
+};
+
+namespace detail {
+
+/// Gathers instructions where the first of them stands, as far as that changes nothing.
+struct same_fuser {
+  program& p;
+  const graph& g;
+  const same_pattern& pattern;
+  std::vector<bool>& gone;
+
+  struct use {
+    std::vector<int> reads, writes;  // per root: the last group during which that was done
+  };
+  use within{}, between{};  // by members of the group, by what stays behind its first
+  std::vector<int> listed{};  // per root: the last group that lists it
+  std::vector<std::size_t> members{};
+  int group = 0;
+
+  void note(use& u, const instruction& c) const {
+    for (const int b : c.in) u.reads[static_cast<std::size_t>(p[b].root)] = group;
+    for (const int b : c.out) u.writes[static_cast<std::size_t>(p[b].root)] = group;
+  }
+  bool is(const std::vector<int>& used, int b) const { return used[static_cast<std::size_t>(p[b].root)] == group; }
+
+  bool joins(const instruction& c) const {
+    if (members.empty()) return false;
+    const instruction& first = p.code[members[0]];
+    if (c.kind != first.kind || (c.kind == instruction::compute && g.at(c.op).op != g.at(first.op).op)) return false;
+    for (const int b : c.in)
+      if (is(between.writes, b) || (!pattern.in_order && is(within.writes, b))) return false;
+    for (const int b : c.out)
+      if (is(between.writes, b) || is(between.reads, b) ||
+          (!pattern.in_order && (is(within.writes, b) || is(within.reads, b))))
+        return false;
+    return true;
+  }
+
+  // One instruction for all members, in the place of the first.
+  void close() {
+    if (members.size() > 1) {
+      instruction& first = p.code[members[0]];
+      fusion f;
+      instruction all = first;
+      all.in = all.out = {};
+      for (const std::size_t m : members) {
+        const instruction& c = p.code[m];
+        for (const int b : c.in)
+          if (c.kind == instruction::narrow || first_time(b)) all.in.push(b);
+        for (const int b : c.out) {
+          first_time(b);
+          all.out.push(b);
+        }
+        f.parts.push_back(c);
+        gone[m] = m != members[0];
+      }
+      if (all.kind == instruction::compute) {
+        f.label = g.at(all.op).op->label;
+        f.end = static_cast<int>(f.parts.size());
+        all.fusion = static_cast<int>(p.fusions.size());
+        p.fusions.push_back(std::move(f));
+      }
+      first = all;
+    }
+    members.clear();
+    ++group;
+  }
+  bool first_time(int b) { return std::exchange(listed[static_cast<std::size_t>(p[b].root)], group) != group; }
+
+  void run() {
+    for (use* u : {&within, &between})
+      for (std::vector<int>* x : {&u->reads, &u->writes}) x->assign(p.buffers.size(), -1);
+    listed.assign(p.buffers.size(), -1);
+    for (std::size_t i = 0; i < p.code.size(); ++i) {
+      if (static_cast<int>(i) == p.begin || static_cast<int>(i) == p.end) close();  // what runs alike often
+      const instruction& c = p.code[i];
+      if (c.nothing || gone[i]) continue;
+      if (c.fusion >= 0 || !pattern.fits(p, g, c)) {
+        note(between, c);
+        continue;
+      }
+      if (!joins(c)) close();
+      members.push_back(i);
+      note(within, c);
+    }
+    close();
+  }
+};
+
+}  // namespace detail
+
+/// Gathers what fits a pattern. After `fuse` and before memory is planned.
+inline void fuse_same(program& p, const graph& g, const std::vector<same_pattern>& patterns) {
+  for (const same_pattern& pattern : patterns) {
+    std::vector<bool> gone(p.code.size());
+    detail::same_fuser{p, g, pattern, gone}.run();
+    detail::erase(p, gone);
+  }
+}
+
+}  // namespace cfp
