@@ -272,6 +272,8 @@ class bench_run {
                                          {"ms", step.step.ms},        {"tokens_per_second", tokens},
                                          {"fraction", fraction},      {"least_MHz", step.least_MHz},
                                          {"most_MHz", step.most_MHz}, {"refused_epilogues", step.refused_epilogues},
+                                         {"instructions", step.instructions},
+                                         {"memory_bound_GB", step.memory_bound_GB},
                                          {"torch_eager", nullptr},    {"torch_compile", nullptr}};
     if (std::ifstream file(torch_); file) {
       const json theirs = json::parse(file);

@@ -1,6 +1,7 @@
 // What bench_device asks of a GPU, done by `device_bench::gpu<T>`, which who includes this has declared.
 #pragma once
 
+#include <cfp/profile/work.hpp>
 #include <cfp/program/lower.hpp>
 
 #include <algorithm>
@@ -178,7 +179,8 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
       f.flops += flops;
     };
     if (c.kind == cfp::instruction::compute) {
-      if (fused)
+      if (fused && fused->pattern < 0) f.label = std::to_string(fused->parts.size()) + " " + std::string(fused->label);
+      else if (fused)
         for (int part = fused->first; part < fused->end; ++part) add(fused->parts[static_cast<std::size_t>(part)]);
       else add(c);
     }
@@ -223,6 +225,7 @@ step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, co
   prepared<bf16> x(p, g, 1);
   step_figure out;
   out.instructions = x.p.code.size();
+  out.memory_bound_GB = cfp::memory_bound_traffic(x.p, g) / 1e9;
   out.refused_epilogues = x.device.refused_epilogues();
   std::vector<double> ms;
   for (long s = 1; s <= steps + 3; ++s) {

@@ -86,14 +86,16 @@ double bound(long n, float x, bool wide) {
          std::abs(static_cast<double>(x)) * (last + 1e-5);
 }
 
-/// The first element in which two differ by more than the bound of n roundings (0: in any bit), or -1.
+/// The first element in which two differ by more than the bound of n roundings (0: in any bit), or -1. `made_of`:
+/// numbers, rounded before, that they were made of.
 template <class T>
-long differs(const numbers<T>& a, const numbers<T>& b, long n) {
+long differs(const numbers<T>& a, const numbers<T>& b, long n, const numbers<T>* made_of = nullptr) {
   if (n == 0 && std::memcmp(a.held.at(), b.held.at(), static_cast<std::size_t>(a.held.bytes())) == 0) return -1;
   for (long i = 0; i < a.count; ++i) {
     const float x = a[i], y = b[i];
     if (x == y) continue;
-    if (n == 0 || !(std::abs(static_cast<double>(x) - static_cast<double>(y)) <= bound<T>(n, x, a.wide))) return i;
+    const float size = made_of == nullptr ? x : std::abs(x) + std::abs((*made_of)[i]);
+    if (n == 0 || !(std::abs(static_cast<double>(x) - static_cast<double>(y)) <= bound<T>(n, size, a.wide))) return i;
   }
   return -1;
 }
@@ -233,6 +235,12 @@ class both_kernels {
     }
   }
 
+  /// The step that a sum takes elements from, or -1.
+  static int element_source(const cuda::chain_step& s) {
+    for (const cuda::chain_source& x : s.sources)
+      if (s.op == &info<add_t> && x.step) return x.index;
+    return -1;
+  }
   /// What is held while rows are gathered is not wide.
   static constexpr bool may_be_wide(const cuda::chain_info& info, int input) {
     return !info.gathers() || info.same_for_all_rows(input);
@@ -326,7 +334,9 @@ class both_kernels {
       const long i =
           differs(expected[at], found[at],
                   tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0) +
-                      (info.gathers() ? rows : 0));
+                      (info.gathers() ? rows : 0),
+                  element_source(info.steps[s]) < 0 ? nullptr
+                                                    : &expected[static_cast<std::size_t>(element_source(info.steps[s]))]);
       if (i >= 0)
         FAIL_CHECK("step " << s << " (" << info.steps[s].op->label << ") element " << i << " is " << found[at][i]
                            << ", expected: " << expected[at][i]);

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -226,7 +227,14 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     gpt_config c = one_layer();
     c.batch = 2;
     const byte_text text(some_text(), c.batch, c.sequence, 5);
-    session s(gpt(c), {.mesh = "data=2", .on = streamed::gpus, .type = number::bfloat16, .lazy = true});
+    session_options options;
+    options.mesh = "data=2,model=2";
+    options.on = streamed::gpus;
+    options.type = number::bfloat16;
+    options.lazy = true;
+    options.table = "streamed_table.json";
+    std::filesystem::remove(options.table);
+    session s(gpt(c), options);
     CHECK(s.plan().measured > 0);
     const verification v = s.verify(text, 3);
     INFO("losses apart by " << v.apart.loss << ", changes by " << v.apart.parameters << " of " << v.apart.worst);
@@ -235,8 +243,31 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     REQUIRE(r.loss.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(r.loss[i] - v.alone[i]) <= 1e-3 * v.alone[i]);
     CHECK(s.compare(text, 1).counts_agree());
+    s.save_state("streamed_state.safetensors");
+    // Another session plans from the table, computes by the same algorithms, and goes on as if there had been no break.
+    session again(gpt(c), options);
+    CHECK(again.plan().measured == 0);
+    again.load_state("streamed_state.safetensors");
+    CHECK(again.train(text, 2).loss == s.train(text, 2).loss);
+    profile_table table;
+    REQUIRE(table.load(options.table) == "");
+    CHECK(!table.choices.empty());
+    for (const auto& [name, algorithm] : table.choices) CHECK(contains(name, cuda::matrix_library::name() + " "));
   }
   check_nothing_wrong();
+}
+
+TEST_CASE("what was chosen is chosen again, if it is of the same library") {
+  cuda::blas_choices all;
+  const std::map<std::string, long> kept{{"library 2 17", 1}, {"library 1 18", 1}, {"library 2 19", 7}};
+  all.take(cuda::choices_named(kept, "library 2"));
+  for (const std::uint64_t product : {17u, 18u, 19u}) {
+    cuda::blas_choice& c = all.of(product);
+    c.suggested.resize(3);
+    all.recall(c);
+    CHECK(c.chosen == (product == 17));
+  }
+  CHECK(cuda::named(all.made(), "library 2") == std::map<std::string, long>{{"library 2 17", 1}});
 }
 
 }  // namespace streamed_cases

@@ -44,12 +44,13 @@ class host_products {
 
   template <class T>
   product prepare(const cfp::call& c, const cfp::cuda::epilogue& e) const {
-    if (e.bias.data != nullptr) return {};
+    if (e.any()) return {};
     return {c, cfp::host::stored_as<T, &cfp::host::run_product<cfp::wide_t<T>>>()};
   }
   void choose(cudaStream_t, const std::function<void()>&) const {}
   void choose(std::span<const cfp::cuda::algorithm_choice>) const {}
   std::vector<cfp::cuda::algorithm_choice> choices() const { return {}; }
+  static std::string name() { return "the host's"; }
 };
 
 template <class T, class Library>

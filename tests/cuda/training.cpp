@@ -78,9 +78,40 @@ gpt_config without_dropout(gpt_config c) {
 }  // namespace
 
 TEST_CASE("a GPT trains on GPUs as on the host") {
-  const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))));
-  check(g, mesh_of({1}), 1, {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias"});
+  training how;
+  how.clip = 1;
+  const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))), how);
+  check(g, mesh_of({1}), 1,
+        {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias", "linear gradients", "adamw",
+         "square_norm"});
   check(g, mesh_of({two}), 3, {});
+}
+
+TEST_CASE("what is only moved for attention stays where it is, and nothing changes by a bit") {
+  llama_config l = read_llama(tiny("llama"));
+  l.layers = 1;
+  l.batch = 4;
+  l.sequence = 8;
+  gpt_config c = without_dropout(tiny_config());
+  c.layers = 1;
+  for (const graph& g : {differentiate(refine(gpt(c))), differentiate(refine(llama(l)))}) {
+    const std::unique_ptr<backend> on = tested::ranks(mesh_of({two}), number::bfloat16, 1);
+    const byte_text text(some_text(), 4, 8, 5);
+    program as_it_lies = lower(g, mesh_of({two}), sharding::replicated(g), all_operations(g), sizeof(bf16));
+    program moved = as_it_lies;
+    target moving = on->lowered_for();
+    REQUIRE(moving.walks != nullptr);
+    moving.walks = nullptr;
+    on->lowered_for().complete(as_it_lies, g);
+    moving.complete(moved, g);
+    const auto working = [](const program& x) {
+      return std::count_if(x.code.begin(), x.code.end(), [](const instruction& i) { return !i.nothing; });
+    };
+    CHECK(working(as_it_lies) + 3 <= working(moved));
+    CHECK(as_it_lies.arena_bytes < moved.arena_bytes);
+    const trained a = train(*on, as_it_lies, g, text, 3, 3), b = train(*on, moved, g, text, 3, 3);
+    CHECK(a.loss == b.loss);
+  }
 }
 
 TEST_CASE("a GPT with dropout and micro-batches trains on GPUs as on the host") {
@@ -99,7 +130,7 @@ TEST_CASE("a LLaMA with grouped heads trains on GPUs as on the host") {
   c.batch = 4;
   c.sequence = 8;
   const graph g = differentiate(refine(llama(c)));
-  check(g, mesh_of({1}), 1, {"attention", "rms_norm", "rms_input"});
+  check(g, mesh_of({1}), 1, {"attention", "rms_norm", "rms_input", "add"});
   check(g, mesh_of({two}), 2, {});
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,6 +70,10 @@ class rank {
   virtual void agree(std::span<std::byte>) = 0;  ///< what the first rank has
   /// Of a whole tensor that was zero every rank has collected its pieces: makes it whole in every process.
   virtual void complete(const collected_tensor& whole) = 0;
+
+  /// What the device has chosen by timing, by name, so that another run computes by the same: in tables of times.
+  virtual std::map<std::string, long> choices() const { return {}; }
+  virtual void choose(const std::map<std::string, long>&) {}  ///< before programs are loaded, on every rank the same
 
   virtual std::vector<traffic> counted() const = 0;  ///< in collectives of programs, per mesh axis
   virtual void reset_counted() = 0;

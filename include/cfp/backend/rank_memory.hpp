@@ -34,7 +34,11 @@ class rank_memory {
       at_[b] = persistent_.back().get();
       where_.write(at_[b], x.bytes, [&](void* data) { fill(x, data, seed); });
     }
-    for (std::size_t b = 0; b < p.buffers.size(); ++b) at_[b] = at_[static_cast<std::size_t>(p.buffers[b].root)];
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+      const buffer& x = p.buffers[b];
+      at_[b] = at_[static_cast<std::size_t>(x.root)];
+      if (x.first > 0) at_[b] = static_cast<std::byte*>(at_[b]) + x.first * (x.bytes / elements(x.local));
+    }
   }
 
   /// Where the buffers are.

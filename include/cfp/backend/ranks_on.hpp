@@ -3,6 +3,7 @@
 
 #include <cfp/backend/engine.hpp>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,6 +50,13 @@ class rank_on final : public rank {
   void agree(std::span<std::byte> x) override { context_.world.broadcast(x.data(), x.size(), 0); }
   void complete(const collected_tensor& whole) override {
     std::visit([&](const auto& x) { context_.complete(x.data(), x.size()); }, whole);
+  }
+  std::map<std::string, long> choices() const override {
+    if constexpr (requires { device_->choices(); }) return device_->choices();
+    else return {};
+  }
+  void choose([[maybe_unused]] const std::map<std::string, long>& all) override {
+    if constexpr (requires { device_->choose(all); }) device_->choose(all);
   }
   std::vector<traffic> counted() const override {
     std::vector<traffic> out;

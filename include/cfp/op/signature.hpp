@@ -23,12 +23,13 @@ constexpr bool lacks_a_factor(const rule& r, int operand) {
     if (r.operands[operand].dim_of(f) < 0) return true;
   return false;
 }
-// Whether an operand has the rows' factor alone, while another has the rows too.
+// Whether an operand has no factor but the last of one that has more.
 constexpr bool lacks_rows(const rule& r, int operand) {
-  bool any = false;
-  for (const pattern& p : r.operands) any = any || p.factors.size() > r.operands[operand].factors.size();
-  const int row = r.results[0].factors.empty() ? -1 : r.operands[0].factors.back();
-  return any && r.operands[operand].factors.size() == 1 && r.operands[operand].dim_of(row) == 0;
+  const pattern& p = r.operands[operand];
+  if (p.factors.size() != 1) return false;
+  for (const pattern& q : r.operands)
+    if (q.factors.size() > 1 && q.factors.back() == p.factors[0]) return true;
+  return false;
 }
 // The factor that rows run along, if they run along the last one: a reduced factor, else the result's last; or -1.
 constexpr int last_factor(const rule& r) {

@@ -53,6 +53,7 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
     const call c = bind_call(p, g, of, 0);
     instruction_kind out{std::string(c.op->op->label) + " ", {}};
     const auto put = [&](const pattern& pat, int b) {
+      if (p[b].is_view()) out.kind += '~';
       for (const signed char f : pat.factors) out.kind += static_cast<char>('a' + f);
       out.kind += std::to_string(width(b));
     };

@@ -33,6 +33,7 @@ class profile_table {
   profile_origin origin;
   std::map<std::string, measurement> entries;
   std::map<std::string, instruction_time> instructions;  ///< of the programs measured, by kind and size
+  std::map<std::string, long> choices;                   ///< as `rank::choices` names them
 
   /// Reads a table. Returns why it cannot be used, or nothing.
   std::string load(const std::string& path) {
@@ -65,9 +66,12 @@ class profile_table {
       if (j.contains("instructions"))
         for (const auto& [key, e] : j["instructions"].items())
           single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
+      std::map<std::string, long> chosen;
+      if (j.contains("choices")) chosen = j["choices"].get<std::map<std::string, long>>();
       origin = {j.at("machine"), j.at("model"), j.at("mesh")};
       entries = std::move(read);
       instructions = std::move(single);
+      choices = std::move(chosen);
     } catch (const nlohmann::json::exception& e) {
       return e.what();
     }
@@ -86,6 +90,7 @@ class profile_table {
     auto& single = j["instructions"] = nlohmann::ordered_json::object();
     for (const auto& [key, i] : instructions)
       single[key] = {{"milliseconds", i.ms}, {"flops", i.flops}, {"traffic", i.traffic}};
+    if (!choices.empty()) j["choices"] = choices;
     write_file(path, j.dump(1));
   }
 

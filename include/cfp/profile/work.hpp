@@ -57,4 +57,12 @@ inline work_done work_of(const program& p, const graph& g) {
   return out;
 }
 
+/// Bytes that instructions without a product read and write in a step on one device: their time is that of memory.
+inline double memory_bound_traffic(const program& p, const graph& g) {
+  double out = 0;
+  for (std::size_t i = 0; i < p.code.size(); ++i)
+    if (const work_done w = work_of(p.code[i], p, g); w.flops == 0) out += p.runs(i) * w.traffic;
+  return out;
+}
+
 }  // namespace cfp

@@ -43,21 +43,17 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
     c.size[f] = c.op->sizes[f] / pieces;
     c.start[f] = piece * c.size[f];
   }
-  const auto strides = [&](call_tensor& t, const pattern& pat) {
+  const auto bind = [&](call_tensor& t, const pattern& pat, const buffer& b) {
     long step = 1;
     for (int d = pat.factors.size() - 1; d >= 0; --d) {
-      t.stride[pat.factors[d]] = step;
-      step *= c.size[pat.factors[d]];
+      const int f = pat.factors[d];
+      t.stride[f] = b.is_view() ? b.step_of(step, c.size[f]) : step;
+      step *= c.size[f];
     }
+    t.wide = b.type == element::wide;
   };
-  for (int k = 0; k < r.operands.size(); ++k) {
-    strides(c.operand[k], r.operands[k]);
-    c.operand[k].wide = p[i.in[k]].type == element::wide;
-  }
-  for (int k = 0; k < r.results.size(); ++k) {
-    strides(c.result[k], r.results[k]);
-    c.result[k].wide = p[i.out[k]].type == element::wide;
-  }
+  for (int k = 0; k < r.operands.size(); ++k) bind(c.operand[k], r.operands[k], p[i.in[k]]);
+  for (int k = 0; k < r.results.size(); ++k) bind(c.result[k], r.results[k], p[i.out[k]]);
   return c;
 }
 

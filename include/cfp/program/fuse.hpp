@@ -204,6 +204,18 @@ struct fuser {
   }
 };
 
+/// Per value: whether operations read it that the program does not have.
+inline std::vector<bool> read_elsewhere(const program& p, const graph& g) {
+  std::vector<bool> here(g.operations.size()), out(g.values.size());
+  for (const instruction& i : p.code)
+    if (i.kind == instruction::compute)
+      for (const instruction& part : p.parts(i)) here[static_cast<std::size_t>(part.op)] = true;
+  for (std::size_t o = 0; o < g.operations.size(); ++o)
+    for (const int v : g.operations[o].operands)
+      out[static_cast<std::size_t>(v)] = out[static_cast<std::size_t>(v)] || !here[o];
+  return out;
+}
+
 /// Leaves out instructions that others stand for.
 inline void erase(program& p, const std::vector<bool>& gone) {
   std::vector<instruction> code;
@@ -223,12 +235,8 @@ inline void erase(program& p, const std::vector<bool>& gone) {
 
 /// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
 inline void fuse(program& p, const graph& g, const std::vector<fusion_pattern>& patterns) {
-  std::vector<bool> gone(p.code.size()), here(g.operations.size()), leaves(g.values.size());
-  for (const instruction& i : p.code)
-    if (i.kind == instruction::compute) here[static_cast<std::size_t>(i.op)] = true;
-  for (std::size_t o = 0; o < g.operations.size(); ++o)
-    for (const int v : g.operations[o].operands)
-      leaves[static_cast<std::size_t>(v)] = leaves[static_cast<std::size_t>(v)] || !here[o];
+  std::vector<bool> gone(p.code.size());
+  const std::vector<bool> leaves = detail::read_elsewhere(p, g);
   for (std::size_t n = 0; n < patterns.size(); ++n)
     detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves}.run();
   detail::erase(p, gone);

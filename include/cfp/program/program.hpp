@@ -20,6 +20,23 @@ struct buffer {
   int root = -1;                 ///< buffer whose memory this one shares (itself, if none)
   bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
+
+  /// Of a view: its dimensions from the outermost, how far a step along each moves in the root's memory, and where
+  /// there it begins; in elements. Empty: neighbours follow one another, from where the root begins.
+  extents view_size{}, view_step{};
+  long first = 0;
+
+  constexpr bool is_view() const { return !view_size.empty(); }
+  /// How far in memory a step along a factor moves that in order would move by `step`; -1 if no one step does.
+  constexpr long step_of(long step, long size) const {
+    if (size == 1) return 0;
+    if (!is_view()) return step;
+    long inner = 1;
+    for (int d = view_size.size() - 1; d >= 0; inner *= view_size[d--])
+      if (step >= inner && step % inner == 0 && step * size <= inner * view_size[d])
+        return view_step[d] * (step / inner);
+    return -1;
+  }
 };
 
 /// Buffers by number, as many as there are.

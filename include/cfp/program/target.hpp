@@ -3,6 +3,7 @@
 
 #include <cfp/program/fuse_same.hpp>
 #include <cfp/program/memory.hpp>
+#include <cfp/program/views.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -10,14 +11,18 @@ struct target {
   long real_bytes = sizeof(float);                     ///< of a number that is not wide
   const std::vector<fusion_pattern>* fused = nullptr;  ///< none: every operator by itself. Must outlive this
   const std::vector<same_pattern>* same = nullptr;     ///< none: every one by itself. Must outlive this
+  bool (*walks)(const program&, const graph&,
+                const instruction&) = nullptr;  ///< what need not have neighbours in order; none: nothing
 
   constexpr target(long bytes = sizeof(float), const std::vector<fusion_pattern>* patterns = nullptr,
-                   const std::vector<same_pattern>* on_many = nullptr)
-      : real_bytes(bytes), fused(patterns), same(on_many) {}
+                   const std::vector<same_pattern>* on_many = nullptr,
+                   bool (*any_steps)(const program&, const graph&, const instruction&) = nullptr)
+      : real_bytes(bytes), fused(patterns), same(on_many), walks(any_steps) {}
 
   /// Makes a program ready whose order is set: fuses, and plans its memory.
   void complete(program& p, const graph& g) const {
     if (fused != nullptr) fuse(p, g, *fused);
+    if (walks != nullptr) make_views(p, g, walks);
     if (same != nullptr) fuse_same(p, g, *same);
     plan_memory(p);
   }

@@ -63,6 +63,7 @@ CFP_INLINE const found_plan& session::parts::search() {
   if (!o.table.empty() && std::filesystem::exists(o.table))
     if (const std::string why = table.load(o.table); !why.empty())
       throw bad_input("table " + o.table + ": " + why + "; name another file, or remove it");
+  if (!table.choices.empty()) here.run([&](rank& r) { r.choose(table.choices); });
   // What was measured is kept, however it ended.
   const auto keep = [&] {
     if (!o.table.empty() && here.is_first()) table.save(o.table);
@@ -75,6 +76,9 @@ CFP_INLINE const found_plan& session::parts::search() {
     keep();
     throw;
   }
+  here.run([&](rank& r) {
+    if (r.number() == 0) table.choices = r.choices();
+  });
   keep();
   take(std::move(out));
   return *found;

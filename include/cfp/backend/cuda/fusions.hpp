@@ -46,6 +46,12 @@ class fusions {
   const std::vector<fusion_pattern>& patterns() const { return patterns_; }
   /// What runs on many tensors at a time.
   const std::vector<same_pattern>& same() const { return same_; }
+  /// Attention, whose rows may lie anywhere.
+  static bool walks(const program& p, const graph& g, const instruction& i) {
+    if (i.fusion < 0) return false;
+    const fusion& f = p.fusions[static_cast<std::size_t>(i.fusion)];
+    return f.label == "attention" && bind_attention(p, g, f, 0).has_value();
+  }
   const entry& operator[](const fusion& f) const { return entries_[static_cast<std::size_t>(f.pattern)]; }
 
  private:
@@ -162,7 +168,8 @@ class fusions {
 /// What programs for GPUs are lowered for, whether there is one or not; the kernels are those of the catalogue.
 inline const target& catalogue_target(number type) {
   static const fusions narrow(catalogue_chains(), true), full(catalogue_chains(), false);
-  static const target of_narrow{2, &narrow.patterns(), &narrow.same()}, of_full{4, &full.patterns(), &full.same()};
+  static const target of_narrow{2, &narrow.patterns(), &narrow.same(), &fusions::walks},
+      of_full{4, &full.patterns(), &full.same(), &fusions::walks};
   return bytes_of(type) == 2 ? of_narrow : of_full;
 }
 

@@ -24,7 +24,7 @@ struct parts {
       : all(std::move(k)), fused(std::make_shared<const fusions>(
                                std::vector<known_chain>(all->chains().begin(), all->chains().end()), sizeof(T) == 2)) {}
 
-  target lowered_for() const { return {sizeof(T), &fused->patterns(), &fused->same()}; }
+  target lowered_for() const { return {sizeof(T), &fused->patterns(), &fused->same(), &fusions::walks}; }
 };
 
 namespace detail {

@@ -7,6 +7,7 @@
 #include <cfp/backend/emulated/fiber.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <random>
@@ -90,12 +91,12 @@ class running_block {
   void meet_block(int thread, const char* kind) { meet(thread, all_, kind); }
   /// What this lane gives, and where all lanes' are once they have met. Only until the next meeting.
   template <class T>
-  std::vector<T> exchange(int thread, const T& mine, const char* kind) {
+  std::array<T, warp_size> exchange(int thread, const T& mine, const char* kind) {
     group& g = warps_[static_cast<std::size_t>(thread / warp_size)];
     g.given.resize(static_cast<std::size_t>(warp_size) * sizeof(T));
     std::memcpy(g.given.data() + static_cast<std::size_t>(thread % warp_size) * sizeof(T), &mine, sizeof(T));
     meet(thread, g, kind);
-    std::vector<T> out(warp_size);
+    std::array<T, warp_size> out;
     std::memcpy(out.data(), g.given.data(), g.given.size());
     meet(thread, g, kind);
     return out;

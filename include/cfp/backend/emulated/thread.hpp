@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace cfp::inline v0_1::emulated {
 
@@ -82,29 +83,28 @@ class cpu_thread {
   template <class T>
   void multiply_add(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) const {
     struct operands {
-      std::uint32_t a[4], b[2];
+      float a[4][2], b[2][2];
     };
-    operands mine{};
-    std::copy_n(a, 4, mine.a);
-    std::copy_n(b, 2, mine.b);
-    const std::vector<operands> all = b_->exchange(index_, mine, "multiply_add");
     const auto number = [](std::uint32_t two, int which) {
-      const auto bits = static_cast<std::uint16_t>(two >> (16 * which));
-      return static_cast<float>(std::bit_cast<T>(bits));
+      return static_cast<float>(std::bit_cast<T>(static_cast<std::uint16_t>(two >> (16 * which))));
     };
+    operands mine;
+    for (int which = 0; which < 2; ++which) {
+      for (int i = 0; i < 4; ++i) mine.a[i][which] = number(a[i], which);
+      for (int i = 0; i < 2; ++i) mine.b[i][which] = number(b[i], which);
+    }
+    const auto all = b_->exchange(index_, mine, "multiply_add");
     for (int i = 0; i < 4; ++i) {
       const int row = lane() / 4 + i / 2 * 8, column = lane() % 4 * 2 + i % 2;
-      for (int k = 0; k < 16; ++k) {
-        const operands& of_row = all[static_cast<std::size_t>(row % 8 * 4 + k % 8 / 2)];
-        const operands& of_column = all[static_cast<std::size_t>(column * 4 + k % 8 / 2)];
-        d[i] += number(of_row.a[row / 8 + k / 8 * 2], k % 2) * number(of_column.b[k / 8], k % 2);
-      }
+      for (int k = 0; k < 16; ++k)
+        d[i] += all[static_cast<std::size_t>(row % 8 * 4 + k % 8 / 2)].a[row / 8 + k / 8 * 2][k % 2] *
+                all[static_cast<std::size_t>(column * 4 + k % 8 / 2)].b[k / 8][k % 2];
     }
   }
 
  private:
   template <reduction R>
-  static float fold(const std::vector<float>& x) {
+  static float fold(std::span<const float> x) {
     float out = x[0];
     for (std::size_t i = 1; i < x.size(); ++i) out = cuda::combine<R>(out, x[i]);
     return out;
@@ -113,7 +113,7 @@ class cpu_thread {
     b_->check_shared(row, 16);
     if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
       throw std::logic_error("load_matrices: an address is not a multiple of 16");
-    const std::vector<const void*> rows = b_->exchange(index_, row, "load_matrices");
+    const auto rows = b_->exchange(index_, row, "load_matrices");
     for (std::size_t matrix = 0; matrix < 4; ++matrix) {
       const auto element = [&](int r, int c) {
         std::uint16_t x;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,11 @@ class basic_rank_gpu : public Gpu {
     from_first_(std::as_writable_bytes(std::span(choices)));
     this->library().choose(choices);
     Gpu::settle();  // what the first does not have
+  }
+  /// What products are computed by, to be computed by it again: as `rank::choices` says.
+  std::map<std::string, long> choices() { return named(this->library().choices(), this->library().name()); }
+  void choose(const std::map<std::string, long>& all) {
+    this->library().choose(choices_named(all, this->library().name()));
   }
   void fail(const std::string& why) { world_->fail(rank(), why); }
   nccl_context& ranks() { return ranks_; }

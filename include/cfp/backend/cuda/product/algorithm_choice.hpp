@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cfp::inline v0_1::cuda {
 
@@ -18,5 +22,20 @@ struct algorithm_choice {
   }
   bool operator==(const algorithm_choice&) const = default;
 };
+
+/// By names that another run understands: the library's, and the product.
+inline std::map<std::string, long> named(const std::vector<algorithm_choice>& all, const std::string& library) {
+  std::map<std::string, long> out;
+  for (const algorithm_choice& c : all) out[library + " " + std::to_string(c.product)] = c.algorithm;
+  return out;
+}
+/// Those of this library.
+inline std::vector<algorithm_choice> choices_named(const std::map<std::string, long>& all, const std::string& library) {
+  std::vector<algorithm_choice> out;
+  for (const auto& [name, algorithm] : all)
+    if (name.starts_with(library + " "))
+      out.push_back({std::strtoull(name.c_str() + library.size() + 1, nullptr, 10), algorithm});
+  return out;
+}
 
 }  // namespace cfp::cuda

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace cfp::inline v0_1::cuda {
@@ -39,19 +40,22 @@ class blas_choices {
     return out;
   }
 
-  /// Makes the same, of products that are here too.
+  /// Makes the same, of products that are here, or will be.
   void take(std::span<const algorithm_choice> others) {
-    for (const algorithm_choice& o : others)
-      for (blas_choice& c : all_) {
-        const auto which = static_cast<std::size_t>(o.algorithm);
-        if (c.product != o.product || which >= c.suggested.size()) continue;
-        c.best = which;
-        c.chosen = true;
-      }
+    for (const algorithm_choice& o : others) wanted_[o.product] = static_cast<std::size_t>(o.algorithm);
+    for (blas_choice& c : all_) recall(c);
+  }
+  /// Once its suggestions are there.
+  void recall(blas_choice& c) const {
+    const auto at = wanted_.find(c.product);
+    if (at == wanted_.end() || at->second >= c.suggested.size()) return;
+    c.best = at->second;
+    c.chosen = true;
   }
 
  private:
   std::deque<blas_choice> all_;
+  std::unordered_map<std::uint64_t, std::size_t> wanted_;
 };
 
 }  // namespace cfp::cuda

@@ -106,9 +106,11 @@ class matrix_library {
   /// Times the suggestions of what was made ready since, where it is, which writes its results; wait() returns when the
   /// stream has done all.
   void choose(cudaStream_t stream, const std::function<void()>& wait);
+  /// Of whose suggestions the choices are.
+  static std::string name() { return "cuBLASLt " + std::to_string(cublasLtGetVersion()); }
   /// What is chosen by now.
   std::vector<algorithm_choice> choices() const { return choices_.made(); }
-  /// Chooses the same as another rank did, for products that it has, too.
+  /// Chooses the same, for products that it has, or is asked for later.
   void choose(std::span<const algorithm_choice> others) { choices_.take(others); }
 
  private:
@@ -357,6 +359,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
                                cublasLtGetStatusString(status));
     }
   }
+  if (!known.chosen) choices_.recall(known);
   s->algorithm = &known;
   if (!known.chosen) made_.push_back(s);
   product out;

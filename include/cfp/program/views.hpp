@@ -1,0 +1,122 @@
+// Views: what an operator only moves is not moved, where all that reads or writes it can walk memory in other steps.
+#pragma once
+
+#include <cfp/program/call.hpp>
+#include <cfp/program/fuse.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+struct viewer {
+  using test = bool (*)(const program&, const graph&, const instruction&);
+
+  program& p;
+  const graph& g;
+  test walks;  // whether an instruction can walk all it reads and writes, as that now lies
+  std::vector<std::vector<int>> readers{}, writers{};  // per root: instructions
+  std::vector<int> sharing{};                          // per root: buffers that have it
+  std::vector<bool> leaves{};                          // per value: read by operations that the program does not have
+
+  std::size_t root(int b) const { return static_cast<std::size_t>(p[b].root); }
+  void look() {
+    readers.assign(p.buffers.size(), {});
+    writers.assign(p.buffers.size(), {});
+    sharing.assign(p.buffers.size(), 0);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) ++sharing[root(static_cast<int>(b))];
+    for (int i = 0; i < static_cast<int>(p.code.size()); ++i) {
+      for (const int b : p.code[static_cast<std::size_t>(i)].in) readers[root(b)].push_back(i);
+      for (const int b : p.code[static_cast<std::size_t>(i)].out) writers[root(b)].push_back(i);
+    }
+    leaves = read_elsewhere(p, g);
+  }
+
+  // A buffer that may lie elsewhere: nobody but instructions that can walk it has to do with it, `mover` apart.
+  bool is_free(int b, int mover) const {
+    const buffer& x = p[b];
+    if (x.persistent || x.is_view() || x.root != b || sharing[root(b)] > 1 ||
+        leaves[static_cast<std::size_t>(x.value)] || (p.loss >= 0 && root(p.loss) == root(b)))
+      return false;
+    return walked(readers[root(b)], mover) && walked(writers[root(b)], mover);
+  }
+
+  // What of an operator that only moves is the piece and what the whole: a slice of it, or all in another order.
+  static bool moves(const operation& o) {
+    if (o.op->body == op_body::stack || o.op->body == op_body::unstack) return true;
+    const pattern &from = o.r.operands[0], &to = o.r.results[0];
+    return o.op->body == op_body::map && o.op->unit && o.operands.size() == 1 && o.op->index_operand < 0 &&
+           from.factors.size() == o.r.factors.size() && to.factors.size() == o.r.factors.size();
+  }
+
+  // Lays slice number n of a whole, which `in_whole` walks, where it is in that. False if that cannot be, or if those
+  // that walked it cannot walk it there.
+  bool lay(int mover, int piece, int whole, const pattern& dims, const pattern& all, const call& c,
+           const call_tensor& in_whole, int n) {
+    const buffer& w = p[whole];
+    if (p[piece].type != w.type || w.is_view() || w.persistent || dims.factors.size() > max_dims ||
+        root(piece) == root(whole) || !is_free(piece, mover))
+      return false;
+    buffer& x = p[piece];
+    for (const signed char f : dims.factors) {
+      x.view_size.push(c.size[f]);
+      x.view_step.push(in_whole.stride[f]);
+    }
+    for (const signed char f : all.factors)
+      if (dims.dim_of(f) < 0) x.first += n * in_whole.stride[f];
+    x.root = w.root;
+    return walked(readers[static_cast<std::size_t>(piece)], mover) &&
+           walked(writers[static_cast<std::size_t>(piece)], mover);
+  }
+  bool walked(const std::vector<int>& by, int mover) const {
+    return std::all_of(by.begin(), by.end(),
+                       [&](int i) { return i == mover || walks(p, g, p.code[static_cast<std::size_t>(i)]); });
+  }
+
+  void visit(int i) {
+    instruction& c = p.code[static_cast<std::size_t>(i)];
+    if (c.kind != instruction::compute || c.nothing || c.fusion >= 0 || !moves(g.at(c.op))) return;
+    c.nothing = (g.at(c.op).op->body != op_body::stack && lay_all(i, c.out, c.in[0], false)) ||
+                (g.at(c.op).op->body != op_body::unstack && lay_all(i, c.in, c.out[0], true));
+  }
+  // All pieces in the memory of the whole, or none.
+  bool lay_all(int i, const buffer_numbers& pieces, int whole, bool operands) {
+    const call c = bind_call(p, g, p.code[static_cast<std::size_t>(i)], 0);
+    const rule& r = c.r();
+    const std::vector<buffer> before = buffers(pieces);
+    for (int n = 0; n < pieces.size(); ++n) {
+      if (operands ? lay(i, pieces[n], whole, r.operands[n], r.results[0], c, c.result[0], n)
+                   : lay(i, pieces[n], whole, r.results[n], r.operands[0], c, c.operand[0], n))
+        continue;
+      for (int k = 0; k < pieces.size(); ++k) p[pieces[k]] = before[static_cast<std::size_t>(k)];
+      return false;
+    }
+    for (const int b : pieces) follow(static_cast<std::size_t>(b), root(whole));
+    return true;
+  }
+  std::vector<buffer> buffers(const buffer_numbers& of) const {
+    std::vector<buffer> out;
+    for (const int b : of) out.push_back(p[b]);
+    return out;
+  }
+  // What had to do with a buffer has to do with the whole now.
+  void follow(std::size_t piece, std::size_t whole) {
+    for (auto* of : {&readers, &writers})
+      for (const int i : std::exchange((*of)[piece], {})) (*of)[whole].push_back(i);
+    sharing[whole] += std::exchange(sharing[piece], 0);
+  }
+};
+
+}  // namespace detail
+
+/// Makes what can be one a view. After `fuse` and before memory is planned.
+inline void make_views(program& p, const graph& g, bool (*walks)(const program&, const graph&, const instruction&)) {
+  detail::viewer v{p, g, walks};
+  v.look();
+  for (int i = 0; i < static_cast<int>(p.code.size()); ++i) v.visit(i);
+}
+
+}  // namespace cfp
