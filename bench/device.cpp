@@ -268,13 +268,18 @@ class bench_run {
     const double flops = 6 * whole.parameters + 6.0 * 12 * 768 * static_cast<double>(x_.sequence);  // of a token; of
     // attention the half that is seen
     const double fraction = tokens * flops / 1e12 / most.bf16_TFLOPs;
-    json& figures = out_["gpt2_124m"] = {{"batch", x_.batch},         {"sequence", x_.sequence},
-                                         {"ms", step.step.ms},        {"tokens_per_second", tokens},
-                                         {"fraction", fraction},      {"least_MHz", step.least_MHz},
-                                         {"most_MHz", step.most_MHz}, {"refused_epilogues", step.refused_epilogues},
+    json& figures = out_["gpt2_124m"] = {{"batch", x_.batch},
+                                         {"sequence", x_.sequence},
+                                         {"ms", step.step.ms},
+                                         {"tokens_per_second", tokens},
+                                         {"fraction", fraction},
+                                         {"least_MHz", step.least_MHz},
+                                         {"most_MHz", step.most_MHz},
+                                         {"refused_epilogues", step.refused_epilogues},
                                          {"instructions", step.instructions},
                                          {"memory_bound_GB", step.memory_bound_GB},
-                                         {"torch_eager", nullptr},    {"torch_compile", nullptr}};
+                                         {"torch_eager", nullptr},
+                                         {"torch_compile", nullptr}};
     if (std::ifstream file(torch_); file) {
       const json theirs = json::parse(file);
       for (const char* key : {"torch_eager", "torch_compile"}) figures[key] = theirs.at(key);

@@ -44,7 +44,7 @@ struct step_figure {
   timing step;
   std::vector<double> loss;
   std::size_t instructions = 0;
-  double memory_bound_GB = 0;  ///< what instructions without a product read and write
+  double memory_bound_GB = 0;          ///< what instructions without a product read and write
   long refused_epilogues = 0;          ///< products that cuBLASLt leaves to kernels to finish
   double least_MHz = 0, most_MHz = 0;  ///< of the multiprocessors, seen between steps
 };

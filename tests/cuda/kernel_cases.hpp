@@ -331,12 +331,12 @@ class both_kernels {
     for (int s = 0; s < info.steps.size(); ++s) {
       if (bound.result[s].data == nullptr) continue;
       const auto at = static_cast<std::size_t>(s);
-      const long i =
-          differs(expected[at], found[at],
-                  tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0) +
-                      (info.gathers() ? rows : 0),
-                  element_source(info.steps[s]) < 0 ? nullptr
-                                                    : &expected[static_cast<std::size_t>(element_source(info.steps[s]))]);
+      const long i = differs(
+          expected[at], found[at],
+          tested::device::roundings + (any_reduced ? (How == cuda::mapping::columns ? rows : length) : 0) +
+              (info.gathers() ? rows : 0),
+          element_source(info.steps[s]) < 0 ? nullptr
+                                            : &expected[static_cast<std::size_t>(element_source(info.steps[s]))]);
       if (i >= 0)
         FAIL_CHECK("step " << s << " (" << info.steps[s].op->label << ") element " << i << " is " << found[at][i]
                            << ", expected: " << expected[at][i]);

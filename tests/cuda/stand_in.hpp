@@ -41,8 +41,8 @@ inline void reset() {
   for (std::atomic<int>* f : {&fault.has_no_gpu, &fault.start_refused, &fault.start_unending, &fault.split_broken,
                               &fault.issue_unending, &fault.broken, &fault.stream_broken, &fault.end_unending})
     *f = none;
-  for (std::atomic<int>* n : {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.graphs, &seen.launches,
-                              &seen.misuses})
+  for (std::atomic<int>* n :
+       {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.graphs, &seen.launches, &seen.misuses})
     *n = 0;
 }
 

@@ -140,8 +140,7 @@ bool is_supported(const attributes& how, const matrix& a, const matrix& b, const
   const auto epilogue = get<cublasLtEpilogue_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
   if (get<cudaDataType_t>(how, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d.type) != d.type) return false;
-  return !has_aux(epilogue) ||
-         get<std::int64_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) % 8 == 0;
+  return !has_aux(epilogue) || get<std::int64_t>(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) % 8 == 0;
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ struct fuser {
         if (root(c.in[x]) != root(of_part(~from).out[0])) return false;
         continue;
       }
+      if (is_result(c.in[x])) return false;  // y + y is no y + something else
       if (static_cast<std::size_t>(from) >= now.size()) now.resize(static_cast<std::size_t>(from) + 1, -1);
       int& bound = now[static_cast<std::size_t>(from)];
       if (bound >= 0 && root(bound) != root(c.in[x])) return false;
@@ -77,8 +78,12 @@ struct fuser {
     return true;
   }
 
-  bool reads_result_of(const instruction& c, int part) const {
-    return std::any_of(c.in.begin(), c.in.end(), [&](int b) { return root(b) == root(of_part(part).out[0]); });
+  // Whether one of the parts found so far computes a buffer.
+  bool is_result(int b) const {
+    for (std::size_t k = 0; k < at.size(); ++k)
+      for (const int x : of_part(static_cast<int>(k)).out)
+        if (root(x) == root(b)) return true;
+    return false;
   }
 
   // The parts from instruction i on. A part with an operand from within is the next instruction that fits; other

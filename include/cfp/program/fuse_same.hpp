@@ -27,7 +27,7 @@ struct same_fuser {
   struct use {
     std::vector<int> reads, writes;  // per root: the last group during which that was done
   };
-  use within{}, between{};  // by members of the group, by what stays behind its first
+  use within{}, between{};    // by members of the group, by what stays behind its first
   std::vector<int> listed{};  // per root: the last group that lists it
   std::vector<std::size_t> members{};
   int group = 0;

@@ -59,14 +59,14 @@ struct instruction {
     reshard,
     narrow,  ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
   } kind = compute;
-  int op = -1;                     ///< the operation of the graph; else the one that wants the result first
-  assignment assigned;             ///< compute: what it splits
-  conversion_step step;            ///< reshard
-  buffer_numbers in;               ///< buffers read
-  buffer_numbers out;              ///< buffers written; a conversion's scratch follows its result
-  bool nothing = false;            ///< the result is the operand's memory, as it is
-  bool beside = false;             ///< a collective that runs on a stream of its own (`schedule`)
-  int fusion = -1;  ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
+  int op = -1;           ///< the operation of the graph; else the one that wants the result first
+  assignment assigned;   ///< compute: what it splits
+  conversion_step step;  ///< reshard
+  buffer_numbers in;     ///< buffers read
+  buffer_numbers out;    ///< buffers written; a conversion's scratch follows its result
+  bool nothing = false;  ///< the result is the operand's memory, as it is
+  bool beside = false;   ///< a collective that runs on a stream of its own (`schedule`)
+  int fusion = -1;       ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
 };
 
 /// Operators that one kernel computes together: one after another by a pattern, or the same one on many tensors.

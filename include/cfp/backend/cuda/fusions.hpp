@@ -36,8 +36,8 @@ class fusions {
       fusion_pattern pattern{chain.info->steps[chain.info->steps.size() - 1].op->label, parts_of(*chain.info, 0)};
       pattern.fits = [chain, width = narrow ? 8 : 4](const program& p, const graph& g, const fusion& f) {
         const std::optional<chain_call> bound = bind_chain(p, g, f, *chain.info, chain.how, 0);
-        return bound && (!chain.info->gathers() ||
-                         (bound->length <= longest_gathered(width) && bound->length % width == 0));
+        return bound &&
+               (!chain.info->gathers() || (bound->length <= longest_gathered(width) && bound->length % width == 0));
       };
       add(std::move(pattern), {kind::chain, number(c)});
     }
@@ -64,7 +64,8 @@ class fusions {
   static bool follows_product(const known_chain& c) {
     const op_info* const first = c.info->steps[0].op;
     return c.how == mapping::flat &&
-           (first == &info<slope<gelu_t, 0>> || (first == &info<bias_t> && c.info->steps.size() > 1));
+           (first == &info<slope<gelu_t, 0>> || (first == &info<add_t> && c.info->steps.size() == 1) ||
+            (first == &info<bias_t> && c.info->steps.size() > 1));
   }
 
   void add_attention(bool backward) {
@@ -101,9 +102,7 @@ class fusions {
     };
     add(std::move(pattern), {kind::product_and_sums, -1});
   }
-  static bool keeps_columns(const operation& o) {
-    return o.r.results[0].dim_of(o.r.operands[0].factors.back()) >= 0;
-  }
+  static bool keeps_columns(const operation& o) { return o.r.results[0].dim_of(o.r.operands[0].factors.back()) >= 0; }
 
   // The steps of a chain as parts, after `before` others.
   static std::vector<fusion_part> parts_of(const chain_info& c, int before) {
@@ -137,6 +136,7 @@ class fusions {
     pattern.fits = [info_of_rest, how](const program& p, const graph& g, const fusion& f) {
       const matrix_product m = as_matrices(bind_call(p, g, f.parts[0], 0));
       if (m.swapped || m.repeats() > 1) return false;
+      if (p[f.parts[0].out[0]].type != p[f.parts.back().out[0]].type) return false;
       if (info_of_rest == nullptr) return true;
       fusion rest = f;
       rest.first = 1;

@@ -165,16 +165,22 @@ class maker {
     const int last = chain.steps.size() - 1;
     const op_info *const first = chain.steps[0].op, *const then = chain.steps[last].op;
     epilogue e;
-    if (first == &info<slope<gelu_t, 0>>) {
-      bool same = last == 0 && c.input[1].wide == c.result[0].wide && c.input[1].along == c.result[0].along;
-      for (int d = 0; d < c.dims; ++d) same = same && c.input[1].stride[d] == c.result[0].stride[d];
-      if (same) e.slope_at = c.input[1].data;
+    const auto like_result = [&](const chain_tensor& x) {
+      bool same = x.wide == c.result[last].wide && x.along == c.result[last].along;
+      for (int d = 0; d < c.dims; ++d) same = same && x.stride[d] == c.result[last].stride[d];
+      return same;
+    };
+    if (last == 0 && first != &info<bias_t>) {
+      if (!like_result(c.input[1])) return e;
+      if (first == &info<add_t>) e.residual = c.input[1];
+      else if (first == &info<slope<gelu_t, 0>>) e.slope_at = c.input[1].data;
       return e;
     }
     e.gelu = last == 1 && then == &info<gelu_t>;
     if (e.gelu) e.before_gelu = c.result[0].data;
-    else if (last == 1 && then == &info<add_t> && c.result[0].data == nullptr) e.residual = c.input[2];
-    else if (last > 0) return e;
+    else if (last == 1 && then == &info<add_t> && c.result[0].data == nullptr && like_result(c.input[2]))
+      e.residual = c.input[2];
+    else if (last > 0) return {};
     e.bias = c.input[1];
     return e;
   }

@@ -74,7 +74,7 @@ struct chain_step {
   const op_info* op = nullptr;
   bool reduces = false, gathers = false;
   list<chain_source, max_operands> sources;
-  list<bool, max_operands> along;  ///< whether an operand changes along a row, or is one number for all of it
+  list<bool, max_operands> along;       ///< whether an operand changes along a row, or is one number for all of it
   list<bool, max_operands> lacks_rows;  ///< whether it is the same for all rows
 };
 struct chain_info {
@@ -164,8 +164,8 @@ inline constexpr bool step_reads = info_of<Chain>.reads(S, Input);
 template <class Chain, int Input>
 inline constexpr bool is_one_per_row = info_of<Chain>.one_per_row(Input);
 template <class Chain, int Input>
-inline constexpr bool is_walked_again = !info_of<Chain>.one_per_row(Input) && !info_of<Chain>.same_for_all_rows(Input) &&
-                                        info_of<Chain>.passes(Input) > 1;
+inline constexpr bool is_walked_again =
+    !info_of<Chain>.one_per_row(Input) && !info_of<Chain>.same_for_all_rows(Input) && info_of<Chain>.passes(Input) > 1;
 /// How many steps before S gather; of all of them: S = Chain::steps.
 template <class Chain, int S>
 inline constexpr int gathered_before = [] {

@@ -23,12 +23,11 @@ using layer_norm_backward = chain<step<cfp::detail::norm_dot_t, in<0>, in<4>>,
                                   step<cfp::detail::norm_dot_normal_t, in<0>, in<1>, in<2>, in<3>, in<4>>,
                                   step<cfp::detail::norm_input_t, in<0>, in<1>, in<2>, in<3>, in<4>, from<0>, from<1>>>;
 /// gradient, x, sum, square, weight, y: the gradient of x added to y, those of the weight and the shift
-using layer_norm_gradients =
-    chain<step<cfp::detail::norm_dot_t, in<0>, in<4>>,
-          step<cfp::detail::norm_dot_normal_t, in<0>, in<1>, in<2>, in<3>, in<4>>,
-          step<cfp::detail::norm_input_t, in<0>, in<1>, in<2>, in<3>, in<4>, from<0>, from<1>>,
-          gathering_step<cfp::detail::norm_weight_t, in<0>, in<1>, in<2>, in<3>>, gathering_step<copy_t, in<0>>,
-          step<add_t, in<5>, from<2>>>;
+using layer_norm_gradients = chain<step<cfp::detail::norm_dot_t, in<0>, in<4>>,
+                                   step<cfp::detail::norm_dot_normal_t, in<0>, in<1>, in<2>, in<3>, in<4>>,
+                                   step<cfp::detail::norm_input_t, in<0>, in<1>, in<2>, in<3>, in<4>, from<0>, from<1>>,
+                                   gathering_step<cfp::detail::norm_weight_t, in<0>, in<1>, in<2>, in<3>>,
+                                   gathering_step<copy_t, in<0>>, step<add_t, in<5>, from<2>>>;
 /// x, weight
 using rms_norm_forward = chain<step<rms_square_t, in<0>>, step<rms_norm_t, in<0>, from<0>, in<1>>>;
 /// x, y, weight: the norm of x + y
@@ -71,6 +70,9 @@ using bias_gelu = chain<step<bias_t, in<0>, in<1>>, step<gelu_t, from<0>>>;
 using bias_add = chain<step<bias_t, in<0>, in<1>>, step<add_t, in<2>, from<0>>>;
 /// gradient, x: after a product
 using gelu_backward = chain<step<slope<gelu_t, 0>, in<0>, in<1>>>;
+/// x, y: x + y and y + x, after a product
+using add_to = chain<step<add_t, in<0>, in<1>>>;
+using added_to = chain<step<add_t, in<1>, in<0>>>;
 /// gradient, gate, up: both gradients
 using gated_silu_backward =
     chain<step<slope<gated_silu_t, 0>, in<0>, in<1>, in<2>>, step<slope<gated_silu_t, 1>, in<0>, in<1>, in<2>>>;
@@ -84,11 +86,11 @@ struct chain_list {};
 // All that there are kernels for, in the order in which they are looked for.
 using row_chains =
     chain_list<mapping::rows, layer_norm_gradients, rms_norm_gradients, layer_norm_forward, add_layer_norm_forward,
-               layer_norm_backward, rms_norm_forward,
-               add_rms_norm_forward, rms_norm_backward, softmax_forward, masked_softmax_forward, softmax_backward,
-               masked_softmax_backward, cross_entropy_statistics>;
+               layer_norm_backward, rms_norm_forward, add_rms_norm_forward, rms_norm_backward, softmax_forward,
+               masked_softmax_forward, softmax_backward, masked_softmax_backward, cross_entropy_statistics>;
 using column_chains = chain_list<mapping::columns, layer_norm_weights>;
-using flat_chains = chain_list<mapping::flat, bias_gelu, bias_add, gelu_backward, gated_silu_backward>;
+using flat_chains =
+    chain_list<mapping::flat, bias_gelu, bias_add, gelu_backward, add_to, added_to, gated_silu_backward>;
 
 /// A chain that there are kernels for.
 struct known_chain {

@@ -7,10 +7,12 @@
 #include <cfp/backend/cuda/kernel/columns_kernel.hpp>
 #include <cfp/backend/cuda/kernel/flat_kernel.hpp>
 #include <cfp/backend/cuda/kernel/fold_kernel.hpp>
+#include <cfp/backend/cuda/kernel/many_kernel.hpp>
 #include <cfp/backend/cuda/kernel/rows_kernel.hpp>
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace cfp::inline v0_1::cuda {
 
@@ -115,18 +117,19 @@ long gathering_workspace(const chain_call& c) {
 }
 
 namespace detail {
-template <class Chain, class T, int S, class Queue>
-void fold_gathered(const Queue& q, const chain_call& c, const float* memory, long blocks) {
-  if constexpr (Chain::template step<S>::gathers) {
-    const fold_kernel<reduction::sum, T> f{memory + gathered_before<Chain, S> * blocks * c.length, blocks, c.length,
-                                           c.result[S]};
-    if (c.result[S].data != nullptr) launch(q, f, f.shared_bytes);
-  }
+template <class Chain, class T, int S>
+void fold_gathered(std::vector<fold_kernel<reduction::sum, T>>& folds, const chain_call& c, const float* memory,
+                   long blocks) {
+  if constexpr (Chain::template step<S>::gathers)
+    if (c.result[S].data != nullptr)
+      folds.push_back({memory + gathered_before<Chain, S> * blocks * c.length, blocks, c.length, c.result[S]});
 }
 template <class Chain, class T, class Kernel, class Queue, std::size_t... S>
 void run_gathering_by(const Queue& q, const Kernel& k, std::index_sequence<S...>) {
   launch(q, k, k.shared_bytes());
-  (fold_gathered<Chain, T, static_cast<int>(S)>(q, k.c, k.partial, k.blocks()), ...);
+  std::vector<fold_kernel<reduction::sum, T>> folds;
+  (fold_gathered<Chain, T, static_cast<int>(S)>(folds, k.c, k.partial, k.blocks()), ...);
+  launch_some<max_steps>(q, folds, fold_kernel<reduction::sum, T>::shared_bytes);
 }
 }  // namespace detail
 

@@ -11,8 +11,8 @@ struct fold_kernel {
   static constexpr int groups = threads / warp_size;  // of parts; within one, lanes stand for results
   static constexpr long shared_bytes = threads * static_cast<long>(sizeof(float));
 
-  const float* partial;
-  long parts, count;
+  const float* partial = nullptr;
+  long parts = 0, count = 0;
   chain_tensor result;  // `along` from one to the next
 
   long blocks() const { return pieces_of(count, warp_size); }

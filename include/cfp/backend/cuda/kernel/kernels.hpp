@@ -100,6 +100,8 @@ struct chain_entry {
 /// Kernels for numbers stored as T, launched through a Queue.
 template <class T, class Queue>
 class kernels {
+  using routines = detail::routines<T, Queue>;
+
  public:
   using functions = kernel_functions<Queue>;
 
@@ -124,7 +126,6 @@ class kernels {
 
   /// Throws std::invalid_argument with the operator's name if there is no kernel for it.
   functions find(const op_info& op) const {
-    using routines = detail::routines<T, Queue>;
     switch (op.body) {
       case op_body::unstack: return {&routines::unstack, nullptr};
       case op_body::stack: return {&routines::stack, nullptr};
@@ -144,7 +145,6 @@ class kernels {
 
   /// Of an operator that `fusions` gathers.
   static many_functions<Queue> find_many(const op_info& op) {
-    using routines = detail::routines<T, Queue>;
     if (op.body == op_body::update) return {&routines::adamw_of_many, nullptr};
     if (op.body == op_body::accumulate) return {&routines::accumulate_many, nullptr};
     if (&op == &info<square_norm_t>) return {&routines::squares, &squares_workspace<T>};
@@ -239,7 +239,6 @@ void kernels<T, Queue>::add_part() {
     add_some<Part>(catalogue{}, detail::indices_of(catalogue{}));
     add_some_chains<Part>(row_chains{}, detail::indices_of(row_chains{}));
   } else {
-    using routines = detail::routines<T, Queue>;
     table_[&info<queue_places_t>] = {&routines::queue_places, nullptr};
     // The same elements fall out.
     table_[&info<dropout_t>] = table_[&info<cfp::detail::dropout_input_t>] = {&routines::dropout, nullptr};

@@ -27,9 +27,12 @@ struct thread_of_part : Thread {
 };
 
 template <class Kernel>
+inline constexpr std::size_t most_kernels = most_arguments / (sizeof(Kernel) + sizeof(long));
+
+template <class Kernel, std::size_t Most = most_kernels<Kernel>>
 struct many_kernel {
   static constexpr int threads = Kernel::threads;
-  static constexpr std::size_t most = most_arguments / (sizeof(Kernel) + sizeof(long));
+  static constexpr std::size_t most = Most;
 
   Kernel each[most];
   long end[most];  // the number of blocks up to and with each
@@ -57,10 +60,10 @@ struct many_kernel {
   }
 };
 
-/// As few launches as there can be.
-template <class Kernel, class Queue>
-void launch_many(const Queue& q, const std::vector<Kernel>& all, long shared_bytes = 0) {
-  many_kernel<Kernel> k;
+/// At most so many by a launch.
+template <std::size_t Most, class Kernel, class Queue>
+void launch_some(const Queue& q, const std::vector<Kernel>& all, long shared_bytes = 0) {
+  many_kernel<Kernel, Most> k;
   const auto go = [&] {
     if (k.blocks() > 0) q.launch(k, k.blocks(), shared_bytes);
     k.count = 0;
@@ -70,6 +73,11 @@ void launch_many(const Queue& q, const std::vector<Kernel>& all, long shared_byt
     if (k.full()) go();
   }
   go();
+}
+/// As few launches as there can be.
+template <class Kernel, class Queue>
+void launch_many(const Queue& q, const std::vector<Kernel>& all, long shared_bytes = 0) {
+  launch_some<most_kernels<Kernel>>(q, all, shared_bytes);
 }
 
 }  // namespace cfp::cuda

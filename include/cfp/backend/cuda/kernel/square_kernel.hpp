@@ -11,7 +11,7 @@ namespace cfp::inline v0_1::cuda {
 template <class T, int V>
 struct square_kernel {
   static constexpr int threads = 256;
-  static constexpr int times = 16;                                   // vectors of a thread
+  static constexpr int times = 16;                                       // vectors of a thread
   static constexpr long piece = static_cast<long>(threads) * V * times;  // of a block
 
   chain_tensor x;

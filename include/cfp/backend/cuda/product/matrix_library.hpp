@@ -218,8 +218,7 @@ template <class T>
 std::vector<int> matrix_library::set_epilogue(cublasLtMatmulDesc_t what, const matrix_product& p, const epilogue& e,
                                               bool wide_result) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& x) {
-    detail::blas_check(cublasLtMatmulDescSetAttribute(what, attribute, &x, sizeof x),
-                       "cublasLtMatmulDescSetAttribute");
+    detail::blas_check(cublasLtMatmulDescSetAttribute(what, attribute, &x, sizeof x), "cublasLtMatmulDescSetAttribute");
   };
   const auto other = [&](const void* numbers) {  // numbers of the result's shape that are read or written beside it
     const std::int64_t leading = p.leading[2];
@@ -229,9 +228,9 @@ std::vector<int> matrix_library::set_epilogue(cublasLtMatmulDesc_t what, const m
   cublasLtEpilogue_t how = CUBLASLT_EPILOGUE_DEFAULT;
   cudaDataType_t bias = detail::blas_type<T>(wide_result);
   const void* of_columns = e.sums;
+  if (e.residual.data != nullptr && (e.gelu || e.residual.wide != wide_result)) return {};
   if (e.bias.data != nullptr) {
-    if (p.swapped || e.bias.along != 1 || (e.residual.data != nullptr && (e.gelu || e.residual.wide != wide_result)))
-      return {};
+    if (p.swapped || e.bias.along != 1) return {};
     how = !e.gelu                    ? CUBLASLT_EPILOGUE_BIAS
           : e.before_gelu != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
                                      : CUBLASLT_EPILOGUE_GELU_BIAS;
@@ -241,7 +240,7 @@ std::vector<int> matrix_library::set_epilogue(cublasLtMatmulDesc_t what, const m
   } else if (e.slope_at != nullptr) {
     how = CUBLASLT_EPILOGUE_DGELU;
     other(e.slope_at);
-  } else {  // the library's A is b here, or a where they are swapped
+  } else if (e.sums != nullptr) {  // the library's A is b here, or a where they are swapped
     how = (e.summed == 1) == p.swapped ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
   }
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, how);
