@@ -82,4 +82,15 @@ TEST_CASE("a step of twelve layers is at most 300 launches, and weights are upda
   CHECK(seen.misuses == 0);
 }
 
+TEST_CASE("one product added to another is one instruction with it, a product added to itself is not") {
+  for (const bool itself : {false, true}) {
+    model net;
+    const tensor x = net.input("x", {{"batch", 8}, {"in", 16}}, element::real, {0, 1});
+    const tensor y = linear(x, net.weight("w", {{"in", 16}, {"out", 8}}, {0, 1}));
+    add(y, itself ? y : linear(x, net.weight("v", {{"in", 16}, {"out", 8}}, {0, 1})));
+    const program p = on_one_gpu(refine(net.recorded), cuda::catalogue_target(number::bfloat16));
+    CHECK(p.fusions.size() == (itself ? 0 : 1));
+  }
+}
+
 }  // namespace bound_cases

@@ -8,6 +8,7 @@
 
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
+#include <cfp/profile/table.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>

@@ -575,7 +575,7 @@ TEST_CASE("contractions in any order of dimensions equal their definition") {
     p.buffers.resize(3);
     instruction i;
     i.op = 0;
-    i.in = {{0, 1}, 2};
+    for (const int b : {0, 1}) i.in.push(b);
     i.out.push(2);
     call c = bind_call(p, g, i, 0);
     const auto count = [&](const pattern& t) {
