@@ -236,7 +236,8 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     options.table = "streamed_table.json";
     std::filesystem::remove(options.table);
     session s(gpt(c), options);
-    CHECK(s.plan().measured > 0);
+    const int measured = s.plan().measured;
+    CHECK(measured > 0);
     const verification v = s.verify(text, 3);
     INFO("losses apart by " << v.apart.loss << ", changes by " << v.apart.parameters << " of " << v.apart.worst);
     CHECK(v.holds());
@@ -245,11 +246,14 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(r.loss[i] - v.alone[i]) <= 1e-3 * v.alone[i]);
     CHECK(s.compare(text, 1).counts_agree());
     s.save_state("streamed_state.safetensors");
-    // Another session plans from the table, computes by the same algorithms, and goes on as if there had been no break.
+    // Another session plans from the table, measures at most what its lazy search asks beyond, and goes on.
     session again(gpt(c), options);
-    CHECK(again.plan().measured == 0);
+    CHECK(again.plan().measured < measured);
     again.load_state("streamed_state.safetensors");
-    CHECK(again.train(text, 2).loss == s.train(text, 2).loss);
+    const std::vector<double> gone_on = again.train(text, 2).loss, unbroken = s.train(text, 2).loss;
+    REQUIRE(gone_on.size() == unbroken.size());
+    for (std::size_t i = 0; i < unbroken.size(); ++i)  // its plan may be another one
+      CHECK(std::abs(gone_on[i] - unbroken[i]) <= 1e-3 * unbroken[i]);
     profile_table table;
     REQUIRE(table.load(options.table) == "");
     CHECK(!table.choices.empty());
