@@ -2,11 +2,11 @@
 # folder that OUT names, else bench/results) and are not run again where it is. From prebuilt binaries (device_binaries.sh) where they are,
 # else built here. --dry: all but the kernels without a GPU, over stand-ins for CUDA's libraries, as small as can be. Sourced by run.sh.
 out=${OUT:-bench/results}
-program=bench_device more=()
+program=bench_device nccl=device_nccl more=()
 while [ $# -gt 0 ]; do
   case $1 in
     --out) out=${2:?--out DIR}; shift 2 ;;
-    --dry) program=device_dry; more=(--tiny); shift ;;
+    --dry) program=device_dry nccl=nccl_dry; more=(--tiny); shift ;;
     *) echo "device: unknown option $1" >&2; exit 2 ;;
   esac
 done
@@ -15,12 +15,12 @@ if compgen -G "$folder/*.gz" > /dev/null; then gunzip -f "$folder"/*.gz; fi
 if [ ! -x "$folder/$program" ]; then
   . bench/build.sh
   if [ $program = device_dry ]; then
-    build_bench solve device_dry
+    build_bench solve device_dry nccl_dry
     folder=build/tests
   else
-    build_bench device device_kernels
+    build_bench device device_kernels device_nccl
     folder=build/bench
-    cp build/tests/device/device_kernels "$folder/"
+    cp build/tests/device/device_kernels build/tests/device_nccl "$folder/"
   fi
 fi
 export LD_LIBRARY_PATH=$PWD/$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}  # libraries that libraries need
@@ -31,6 +31,7 @@ done
 missing=$(ldd "$folder/$program" | awk '/not found/ { printf " %s", $1 }')
 [ -z "$missing" ] || { echo "device: these libraries are not on this machine:$missing; install them, or set LD_LIBRARY_PATH to where they are" >&2; exit 3; }
 name=$("$folder/$program" --gpu) || exit
+if [ $program = device_dry ]; then export CFP_STAND_IN_FOLDER=$(mktemp -d); trap 'rm -rf "$CFP_STAND_IN_FOLDER"' EXIT; fi
 echo "$name"
 name=${name%%,*}
 name=$out/${name// /-}
@@ -54,6 +55,7 @@ kernels() {  # every kernel, attention and whole models against the host
 export -f kernels
 export folder name
 measured check
+stage "$name.nccl.json" bash bench/nccl.sh "$folder/$nccl" "$name.nccl.json"
 if [ $program = bench_device ] && python3 -c "import torch" 2> /dev/null; then
   stage "$name.torch.json" python3 bench/torch_gpt2.py "$name.torch.json"
   if [ -e "$name.torch.json" ]; then more=(--torch "$name.torch.json"); fi

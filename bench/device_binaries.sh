@@ -5,11 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build/device}
 . bench/build.sh
-build_bench device device_kernels
+build_bench device device_kernels device_nccl
 mkdir -p "$folder"
-cp build/bench/bench_device build/tests/device/device_kernels "$folder/"
-ldd build/bench/bench_device build/tests/device/device_kernels | awk '/openblas|gfortran|quadmath/ {print $3}' | sort -u | while read -r library; do cp -L "$library" "$folder/"; done
-strip "$folder/bench_device" "$folder/device_kernels"
+cp build/bench/bench_device build/tests/device/device_kernels build/tests/device_nccl "$folder/"
+ldd build/bench/bench_device build/tests/device/device_kernels build/tests/device_nccl | awk '/openblas|gfortran|quadmath/ {print $3}' | sort -u | while read -r library; do cp -L "$library" "$folder/"; done
+strip "$folder/bench_device" "$folder/device_kernels" "$folder/device_nccl"
 rm -f "$folder"/*.gz
 gzip "$folder"/*
 du -sh "$folder" | awk '{print $2 ": " $1}'

@@ -31,11 +31,14 @@ void add_model(CLI::App& app, arguments& a) {
 void add_ranks(CLI::App& app, arguments& a) {
   app.add_option("--backend", a.backend,
                  "what ranks are: threads of this program; processes that mpirun starts, one per device of the mesh "
-                 "(mpi); threads with an NVIDIA GPU each (cuda); threads that emulate one (emulated)")
+                 "(mpi); threads with an NVIDIA GPU each, or such processes where torchrun, mpirun or srun starts "
+                 "several (cuda); threads that emulate one (emulated)")
       ->check(CLI::IsMember({"threads", "mpi", "cuda", "emulated"}))
       ->capture_default_str();
   app.add_option("--mesh", a.mesh, "ranks along named axes, for example data=2 or data=2,model=2")
       ->capture_default_str();
+  app.add_flag("--share-gpus", a.share_gpus,
+               "with --backend cuda: more processes than GPUs, to see that what they compute is right; times are none");
 }
 
 void add_planning(CLI::App& app, arguments& a) {
@@ -98,8 +101,7 @@ constexpr command commands[] = {
 
 int main_of(const command& c, const arguments& a) {
   try {
-    if (a.backend == "mpi" && a.machine.empty()) return program::run_as_process(c.run, a);
-    return c.run(a);
+    return program::run_command(c.run, a);
   } catch (...) {
     return program::report();
   }

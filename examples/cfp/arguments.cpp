@@ -34,7 +34,7 @@ cfp::training arguments::training() const {
 cfp::session_options arguments::session() const {
   cfp::session_options o;
   o.mesh = mesh;
-  o.on = ranks_of(backend);
+  o.on = ranks_of(*this);
   o.type = number();
   o.memory = memory;
   o.micro_batches = micro_batches;

@@ -20,6 +20,7 @@ struct arguments {
   std::string type = "float32";
   // the ranks
   std::string backend = "threads", mesh = "data=2", machine;
+  bool share_gpus = false;
   // planning
   long memory = 0;
   bool lazy = false, explain = false, unfused = false;

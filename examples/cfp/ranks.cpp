@@ -3,7 +3,9 @@
 #include "arguments.hpp"
 #include "report.hpp"
 
+#include <cfp/backend/ranks_on.hpp>
 #include <cfp/backend/threads.hpp>
+#include <cfp/communicator/launched/run_launched.hpp>
 #include <cfp/model/name_hash.hpp>
 #include <cfp/model/read_mesh.hpp>
 
@@ -19,6 +21,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 
@@ -26,14 +29,14 @@ namespace program {
 
 using cfp::bad_input;
 
-cfp::make_ranks ranks_of(const std::string& backend) {
-  if (backend == "threads")
+cfp::make_ranks ranks_of(const arguments& a) {
+  if (a.backend == "threads")
     return [](const cfp::mesh_shape& mesh, cfp::number type, const cfp::own_kernels& own) {
       if (mesh.devices() > 64)
         throw bad_input("--mesh: " + std::to_string(mesh.devices()) + " ranks, at most 64 run as threads");
       return cfp::threads(mesh, type, own);
     };
-  if (backend == "mpi") {
+  if (a.backend == "mpi") {
 #if defined(CFP_WITH_MPI)
     return [](const cfp::mesh_shape& mesh, cfp::number type, const cfp::own_kernels& own) {
       return cfp::processes(mesh, type, own);
@@ -42,12 +45,12 @@ cfp::make_ranks ranks_of(const std::string& backend) {
     throw bad_input("--backend mpi: this program was built without MPI; install libopenmpi-dev and build it again");
 #endif
   }
-  if (backend == "cuda") {
+  if (a.backend == "cuda") {
 #if defined(CFP_WITH_GPUS)
-    return [](const cfp::mesh_shape& mesh, cfp::number type,
-              const cfp::own_kernels& own) -> std::unique_ptr<cfp::backend> {
+    return [make = a.share_gpus ? cfp::shared_gpus : cfp::gpus](const cfp::mesh_shape& mesh, cfp::number type,
+                                                                const cfp::own_kernels& own) {
       try {
-        return cfp::gpus(mesh, type, own);
+        return make(mesh, type, own);
       } catch (const std::runtime_error& e) {  // there is none
         throw bad_input(std::string("--backend cuda: ") + e.what());
       }
@@ -65,30 +68,9 @@ cfp::make_ranks ranks_of(const std::string& backend) {
 #endif
 }
 
-int run_as_process([[maybe_unused]] int (*main)(const arguments&), [[maybe_unused]] const arguments& a) {
-#if defined(CFP_WITH_MPI)
-  const cfp::process_job job;
-  MPI_Comm_rank(MPI_COMM_WORLD, &process);
-  if (!is_first() && std::freopen("/dev/null", "w", stdout) == nullptr)
-    throw std::runtime_error("/dev/null cannot be opened");
-  try {
-    const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
-    try {
-      same_everywhere(*cfp::processes(mesh), a);
-    } catch (const std::invalid_argument& e) {
-      throw bad_input("--mesh " + a.mesh + ": " + e.what());
-    }
-    return main(a);
-  } catch (...) {  // before MPI ends
-    return report();
-  }
-#else
-  ranks_of("mpi");
-  return 2;
-#endif
-}
+namespace {
 
-void same_everywhere(cfp::backend& ranks, const arguments& a) {
+void same_everywhere(const arguments& a, const std::function<void(std::vector<double>&, cfp::reduction)>& combine) {
   std::vector<double> least, most;
   const std::vector<std::pair<std::string, std::string>> files{{"the model", a.model},
                                                                {"--text", a.text},
@@ -104,16 +86,55 @@ void same_everywhere(cfp::backend& ranks, const arguments& a) {
     put(std::string(std::istreambuf_iterator<char>(file), {}));
   }
   most = least;
-  ranks.run([&](cfp::rank& r) {
-    r.combine(least, cfp::reduction::min);
-    r.combine(most, cfp::reduction::max);
-  });
-  if (least[0] < most[0])
-    throw bad_input("--backend mpi: the processes were started with different options; give all of them the same");
+  combine(least, cfp::reduction::min);
+  combine(most, cfp::reduction::max);
+  const std::string backend = "--backend " + a.backend + ": the processes ";
+  if (least[0] < most[0]) throw bad_input(backend + "were started with different options; give all of them the same");
   for (std::size_t i = 0; i < files.size(); ++i)
     if (least[i + 1] < most[i + 1])
-      throw bad_input("--backend mpi: the processes read different files for " + files[i].first + " (" +
-                      files[i].second + "); copy the same one to every machine");
+      throw bad_input(backend + "read different files for " + files[i].first + " (" + files[i].second +
+                      "); copy the same one to every machine");
+}
+
+// This process is a rank of `Pool`.
+template <class Pool>
+int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
+  process = rank;
+  if (!is_first() && std::freopen("/dev/null", "w", stdout) == nullptr)
+    throw std::runtime_error("/dev/null cannot be opened");
+  try {
+    const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
+    try {
+      Pool pool(cfp::sizes(mesh));
+      same_everywhere(a, [&](std::vector<double>& x, cfp::reduction by) {
+        pool.run([&](auto& context) { context.world.all_reduce(x.data(), x.size(), by); });
+      });
+    } catch (const std::invalid_argument& e) {
+      throw bad_input("--mesh " + a.mesh + ": " + e.what());
+    }
+    return command(a);
+  } catch (...) {  // before what connects them ends
+    return report();
+  }
+}
+
+}  // namespace
+
+int run_command(int (*command)(const arguments&), const arguments& a) {
+  if (a.share_gpus && a.backend != "cuda")
+    throw bad_input("--share-gpus: ranks have GPUs with --backend cuda, not with " + a.backend);
+  if (!a.machine.empty()) return command(a);
+#if defined(CFP_WITH_MPI)
+  if (a.backend == "mpi") {
+    const cfp::process_job job;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return run_among<cfp::process_pool>(rank, command, a);
+  }
+#endif
+  if (a.backend == "cuda" && cfp::is_launched())
+    return run_among<cfp::launched_pool>(cfp::launched_here().rank, command, a);
+  return command(a);
 }
 
 }  // namespace program

@@ -5,13 +5,11 @@
 
 namespace program {
 
-/// "threads", "mpi", "cuda", "emulated". Throws cfp::bad_input for one it was built without, saying what to install.
-cfp::make_ranks ranks_of(const std::string& backend);
+/// Those of --backend. Throws cfp::bad_input for one it was built without, saying what to install.
+cfp::make_ranks ranks_of(const struct arguments& a);
 
-/// Runs the program as a process of an MPI job: `main(process)`, where it was built with MPI.
-int run_as_process(int (*main)(const struct arguments&), const struct arguments& a);
-
-/// Throws cfp::bad_input unless every process was given the same arguments and files: they plan alike, each by itself.
-void same_everywhere(cfp::backend& ranks, const struct arguments& a);
+/// Runs a command here, or, where this process is one rank of several, as that: the first of them speaks. They plan
+/// alike, each by itself, so throws cfp::bad_input unless all were given the same arguments and files.
+int run_command(int (*command)(const struct arguments&), const struct arguments& a);
 
 }  // namespace program

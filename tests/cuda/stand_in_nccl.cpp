@@ -1,14 +1,20 @@
 // A stand-in for the functions of NCCL that are called, linked in its place, over the streams of stand_in_cuda.cpp.
-// Ranks are threads. Collectives take place when it is the turn of all members. The communicators are as non-blocking
-// as NCCL's: a start, a split and an end are only begun by the call; their end waits, as NCCL's does, for graphs that
-// call them. What it does not show: that NCCL keeps what its documentation promises.
+// Ranks are threads; or processes, which meet in the folder that CFP_STAND_IN_FOLDER names. Collectives take place when
+// it is the turn of all members. The communicators are as non-blocking as NCCL's: a start, a split and an end are only
+// begun by the call; their end waits, as NCCL's does, for graphs that call them. What it does not show: that NCCL keeps
+// what its documentation promises.
+#include "stand_in_file.hpp"
 #include "stand_in_streams.hpp"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -43,6 +49,9 @@ struct ncclComm {
   std::size_t splits = 0;
   bool ends = false;
   int graphs = 0;  // that call it
+  // Where members are processes, in place of `among`.
+  std::unique_ptr<group_file> apart{};
+  std::vector<ncclComm_t*> asked{};  // splits, each to be made once all have asked for it
 };
 
 namespace {
@@ -95,46 +104,118 @@ void reduce(const std::vector<operation*>& all, std::size_t from, std::size_t co
   }
 }
 
+// What member m of a collective gets; `whole` is what an all-reduce gives all of them.
+void give(const std::vector<operation*>& all, std::size_t m, const std::vector<char>& whole) {
+  const operation& first = *all.front();
+  const std::size_t bytes = first.count * bytes_of(first.type);
+  char* const out = static_cast<char*>(all[m]->out);
+  switch (first.what) {
+    case kind::note:
+    case kind::meet:
+    case kind::work: break;
+    case kind::all_reduce:
+      if (bytes > 0) std::memcpy(out, whole.data(), bytes);
+      break;
+    case kind::all_gather:
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (bytes > 0) std::memmove(out + i * bytes, all[i]->in, bytes);
+      break;
+    case kind::reduce_scatter: reduce(all, m * first.count, first.count, out); break;
+    case kind::broadcast:
+      if (bytes > 0) std::memmove(out, all[static_cast<std::size_t>(first.root)]->in, bytes);
+      break;
+    case kind::exchange:
+      for (const part& r : all[m]->receives)
+        for (const part& s : all[static_cast<std::size_t>(r.peer)]->sends) {
+          if (s.peer != static_cast<int>(m)) continue;
+          if (s.bytes != r.bytes) ++seen.misuses;
+          else if (s.bytes > 0) std::memcpy(r.to, s.from, s.bytes);
+        }
+  }
+}
+
 // All members are there.
-void carry_out(const std::vector<operation*>& all) {
+std::vector<char> combined(const std::vector<operation*>& all) {
   const operation& first = *all.front();
   for (const operation* o : all)
     if (o->what != first.what || o->count != first.count || o->type != first.type || o->by != first.by ||
         o->root != first.root)
       ++seen.misuses;
-  const std::size_t bytes = first.count * bytes_of(first.type);
   std::vector<char> whole(first.count * 8);
   if (first.what == kind::all_reduce) reduce(all, 0, first.count, whole.data());
-  for (std::size_t m = 0; m < all.size(); ++m) {
-    char* const out = static_cast<char*>(all[m]->out);
-    switch (first.what) {
-      case kind::note:
-      case kind::meet:
-      case kind::work: break;
-      case kind::all_reduce:
-        if (bytes > 0) std::memcpy(out, whole.data(), bytes);
-        break;
-      case kind::all_gather:
-        for (std::size_t i = 0; i < all.size(); ++i)
-          if (bytes > 0) std::memmove(out + i * bytes, all[i]->in, bytes);
-        break;
-      case kind::reduce_scatter: reduce(all, m * first.count, first.count, out); break;
-      case kind::broadcast:
-        if (bytes > 0) std::memmove(out, all[static_cast<std::size_t>(first.root)]->in, bytes);
-        break;
-      case kind::exchange:
-        for (const part& r : all[m]->receives)
-          for (const part& s : all[static_cast<std::size_t>(r.peer)]->sends) {
-            if (s.peer != static_cast<int>(m)) continue;
-            if (s.bytes != r.bytes) ++seen.misuses;
-            else if (s.bytes > 0) std::memcpy(r.to, s.from, s.bytes);
-          }
-    }
-  }
+  return whole;
+}
+
+void carry_out(const std::vector<operation*>& all) {
+  const std::vector<char> whole = combined(all);
+  for (std::size_t m = 0; m < all.size(); ++m) give(all, m, whole);
   for (operation* o : all) {
     o->done = true;
     ++o->comm->turn;
   }
+}
+
+// A collective as one process tells others of it: the call, and what it brings.
+struct told {
+  kind what;
+  std::size_t count, sends;
+  ncclDataType_t type;
+  ncclRedOp_t by;
+  int root;
+};
+
+std::vector<char> bytes_of(const operation& o, std::size_t members) {
+  const told head{o.what, o.count, o.sends.size(), o.type, o.by, o.root};
+  std::vector<char> out;
+  const auto add = [&](const void* from, std::size_t bytes) {
+    const auto* const first = static_cast<const char*>(from);
+    if (bytes > 0) out.insert(out.end(), first, first + bytes);
+  };
+  add(&head, sizeof head);
+  for (const part& s : o.sends) add(&s, sizeof s);
+  for (const part& s : o.sends) add(s.from, s.bytes);
+  const std::size_t times = o.what == kind::exchange ? 0 : o.what == kind::reduce_scatter ? members : 1;
+  add(o.in, times * o.count * bytes_of(o.type));
+  return out;
+}
+
+operation from_bytes(const std::vector<char>& bytes) {
+  const char* at = bytes.data();
+  told head{};
+  std::memcpy(&head, at, sizeof head);
+  at += sizeof head;
+  operation o;
+  o.what = head.what;
+  o.count = head.count;
+  o.type = head.type;
+  o.by = head.by;
+  o.root = head.root;
+  o.sends.resize(head.sends);
+  if (head.sends > 0) std::memcpy(o.sends.data(), at, head.sends * sizeof(part));
+  at += head.sends * sizeof(part);
+  for (part& s : o.sends) s.from = std::exchange(at, at + s.bytes);
+  o.in = at;
+  return o;
+}
+
+// Where members are processes: each takes what it gets from what all have brought.
+bool take_turn_apart(operation& o) {
+  group_file& file = *o.comm->apart;
+  if (!file.bring(o.turn, bytes_of(o, static_cast<std::size_t>(file.size())))) return false;
+  const std::vector<std::vector<char>> brought = file.brought(o.turn);
+  if (brought.empty()) return false;
+  std::vector<operation> members;
+  for (const std::vector<char>& b : brought) members.push_back(from_bytes(b));
+  std::vector<operation*> all;
+  for (operation& m : members) all.push_back(&m);
+  const auto me = static_cast<std::size_t>(file.rank());
+  members[me].out = o.out;
+  members[me].receives = o.receives;
+  give(all, me, combined(all));
+  file.end(o.turn);
+  o.done = true;
+  ++o.comm->turn;
+  return true;
 }
 
 ncclResult_t issue(operation o, cudaStream_t on) {
@@ -165,10 +246,53 @@ ncclComm_t make(std::shared_ptr<meeting> among, int rank, int world_rank) {
   return new ncclComm{std::move(among), rank, world_rank};
 }
 
+std::uint64_t this_gpu() {
+  int number = 0;
+  cudaDeviceProp properties{};
+  cudaGetDevice(&number);
+  cudaGetDeviceProperties(&properties, number);
+  return static_cast<std::uint64_t>(properties.uuid.bytes[0]);
+}
+
+ncclComm_t make_apart(const std::string& path, int rank, int size, int world_rank) {
+  const ncclComm_t made = make(nullptr, rank, world_rank);
+  made->apart = std::make_unique<group_file>(path, rank, size, this_gpu(), std::getenv("NCCL_HOSTID") != nullptr);
+  return made;
+}
+
+// The parts of a group of processes that all have asked for by now.
+void make_splits(ncclComm_t comm) {
+  for (std::size_t n = 0; n < comm->asked.size(); ++n) {
+    if (comm->asked[n] == nullptr) continue;
+    const std::vector<std::pair<int, int>> all = comm->apart->split(n);
+    if (all.empty()) continue;
+    const int color = all[static_cast<std::size_t>(comm->rank)].first;
+    std::map<int, int> members;  // by key
+    for (int m = 0; m < comm->apart->size(); ++m)
+      if (all[static_cast<std::size_t>(m)].first == color) members[all[static_cast<std::size_t>(m)].second] = m;
+    int rank = 0;
+    for (const auto& [key, m] : members)
+      if (m != comm->rank) ++rank;
+      else break;
+    const std::string path = comm->apart->path() + "_" + std::to_string(n) + "_" + std::to_string(color);
+    *std::exchange(comm->asked[n], nullptr) =
+        make_apart(path, rank, static_cast<int>(members.size()), comm->world_rank);
+  }
+}
+
+ncclResult_t state_apart(ncclComm_t comm) {
+  make_splits(comm);
+  if (comm->apart->one_gpu_twice()) return ncclInvalidUsage;
+  const bool splits = std::any_of(comm->asked.begin(), comm->asked.end(), [](auto* p) { return p != nullptr; });
+  const bool ends = comm->ends && comm->turn < comm->issued;
+  return !comm->apart->all_started() || splits || ends ? ncclInProgress : ncclSuccess;
+}
+
 // NCCL waits until no graph calls it, for ever.
 void drop(ncclComm_t comm) {
   drop_collectives(comm);
-  if (!comm->among->present.empty()) comm->among->present[static_cast<std::size_t>(comm->rank)] = nullptr;
+  if (comm->among && !comm->among->present.empty())
+    comm->among->present[static_cast<std::size_t>(comm->rank)] = nullptr;
   if (comm->graphs == 0) delete comm;
   else ++seen.misuses;
 }
@@ -179,6 +303,7 @@ namespace stand_in {
 
 bool take_turn(operation& o) {
   if (o.comm->turn != o.turn) return false;  // another stream is first
+  if (o.comm->apart) return take_turn_apart(o);
   std::vector<operation*>& present = o.comm->among->present;
   present[static_cast<std::size_t>(o.comm->rank)] = &o;
   if (std::count(present.begin(), present.end(), nullptr) != 0) return false;
@@ -189,6 +314,7 @@ bool take_turn(operation& o) {
 }
 
 void leave(const operation& o) {
+  if (o.comm->apart) return;
   for (operation*& p : o.comm->among->present)
     if (p == &o) p = nullptr;
 }
@@ -202,9 +328,10 @@ void call_from_graphs(ncclComm_t comm, int more) { comm->graphs += more; }
 extern "C" {
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  return result == ncclRemoteError   ? "remote process exited or there was a network error"
-         : result == ncclSystemError ? "unhandled system error"
-                                     : "internal error";
+  return result == ncclRemoteError    ? "remote process exited or there was a network error"
+         : result == ncclSystemError  ? "unhandled system error"
+         : result == ncclInvalidUsage ? "invalid usage (duplicate GPU)"
+                                      : "internal error";
 }
 
 ncclResult_t ncclGetVersion(int* version) {
@@ -213,8 +340,8 @@ ncclResult_t ncclGetVersion(int* version) {
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(mutex);
-  std::memcpy(id->internal, &next_id, sizeof next_id);
-  ++next_id;
+  const std::uint64_t number[] = {next_id++, static_cast<std::uint64_t>(getpid())};
+  std::memcpy(id->internal, number, sizeof number);
   return ncclSuccess;
 }
 
@@ -222,9 +349,14 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   const std::lock_guard lock(mutex);
   if (config->blocking != 0) ++seen.misuses;
   if (fault.start_refused == rank) return ncclSystemError;
-  std::uint64_t number = 0;
-  std::memcpy(&number, id.internal, sizeof number);
-  std::shared_ptr<meeting>& among = starts[number];
+  std::uint64_t number[2]{};
+  std::memcpy(number, id.internal, sizeof number);
+  if (const char* folder = std::getenv("CFP_STAND_IN_FOLDER")) {
+    const std::string path = folder + ("/" + std::to_string(number[1]) + "_" + std::to_string(number[0]));
+    *comm = make_apart(path, rank, size, rank);
+    return ncclInProgress;
+  }
+  std::shared_ptr<meeting>& among = starts[number[0]];
   if (among == nullptr) among = std::make_shared<meeting>();
   among->size = static_cast<std::size_t>(size);
   among->present.resize(among->size);
@@ -235,6 +367,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
   const std::lock_guard lock(mutex);
+  if (comm->apart) {
+    if (config->blocking != 0 || !comm->apart->all_started()) ++seen.misuses;
+    comm->apart->ask_split(comm->asked.size(), color, key);
+    comm->asked.push_back(made);
+    return ncclInProgress;
+  }
   if (config->blocking != 0 || comm->among->started < comm->among->size) ++seen.misuses;
   meeting& all = *comm->among;
   if (all.splits.size() <= comm->splits)
@@ -258,6 +396,10 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (comm == nullptr) return ncclInvalidArgument;
   const std::lock_guard lock(mutex);
+  if (comm->apart) {
+    *error = state_apart(comm);
+    return ncclSuccess;
+  }
   const meeting& all = *comm->among;
   const int rank = comm->world_rank;
   *error = ncclSuccess;

@@ -4,14 +4,12 @@
 
 #include "stand_in.hpp"
 
-#include <cfp/backend/cuda/device/rank_gpu.hpp>
+#include <cfp/backend/cuda/gpu_ranks.hpp>
 #include <cfp/backend/cuda/product/matrix_library.hpp>
 #include <cfp/backend/emulated/kernels.hpp>
 #include <cfp/backend/host/product_kernel.hpp>
 #include <cfp/backend/host/stored_narrow.hpp>
 #include <cfp/backend/own_kernels.hpp>
-#include <cfp/backend/ranks_on.hpp>
-#include <cfp/communicator/threads/run_ranks.hpp>
 
 #include <chrono>
 #include <functional>
@@ -57,27 +55,41 @@ template <class T, class Library>
 using gpu = cfp::cuda::basic_gpu<T, cfp::emulated::queue, Library>;
 
 template <class T, class Library>
-struct rank_gpu : cfp::cuda::basic_rank_gpu<gpu<T, Library>> {
-  rank_gpu(const typename gpu<T, Library>::parts& shared, cfp::rank_context& rank)
-      : cfp::cuda::basic_rank_gpu<gpu<T, Library>>(shared, rank, {.deadline = deadline}) {}
+using rank_gpu = cfp::cuda::basic_rank_gpu<gpu<T, Library>>;
+
+template <class Library>
+struct with {
+  template <class T>
+  using gpu = streamed::gpu<T, Library>;
 };
 
 template <class Library>
-std::unique_ptr<cfp::backend> gpus_with(const cfp::mesh_shape& mesh, cfp::number type) {
+std::unique_ptr<cfp::backend> gpus_with(const cfp::mesh_shape& mesh, cfp::number type, const cfp::own_kernels& own = {},
+                                        bool share = false) {
   cfp::emulated::put_into_stream = &stand_in::later;
   openblas_set_num_threads(1);
-  const auto of = [&]<class T>(T) -> std::unique_ptr<cfp::backend> {
-    return std::make_unique<cfp::ranks_on<rank_gpu<T, Library>, cfp::rank_pool, cfp::rank_context>>(
-        mesh, type, typename gpu<T, Library>::parts(), "a GPU of the stand-in");
-  };
-  if (type == cfp::number::float32) return of(float{});
-  if (type == cfp::number::bfloat16) return of(cfp::bf16{});
-  throw std::invalid_argument("these GPUs have kernels for float32 and bfloat16");
+  cfp::nccl_options options;
+  options.deadline = deadline;
+  options.share_gpus = share;
+  return cfp::cuda::gpu_ranks<with<Library>::template gpu>(mesh, type, own, "a GPU of the stand-in", options);
 }
 
+/// One alone, in the place of any rank.
+template <class T>
+struct lone_gpu : cfp::cuda::basic_lone_gpu<gpu<T, cfp::cuda::matrix_library>> {
+  using base = cfp::cuda::basic_lone_gpu<gpu<T, cfp::cuda::matrix_library>>;
+  explicit lone_gpu(const typename base::parts& shared = typename base::parts{}) : base(emulated(shared)) {}
+
+ private:
+  static const typename base::parts& emulated(const typename base::parts& shared) {
+    cfp::emulated::put_into_stream = &stand_in::later;
+    return shared;
+  }
+};
+
 /// As cfp::gpus.
-inline std::unique_ptr<cfp::backend> gpus(const cfp::mesh_shape& mesh, cfp::number type, const cfp::own_kernels&) {
-  return gpus_with<cfp::cuda::matrix_library>(mesh, type);
+inline std::unique_ptr<cfp::backend> gpus(const cfp::mesh_shape& mesh, cfp::number type, const cfp::own_kernels& own) {
+  return gpus_with<cfp::cuda::matrix_library>(mesh, type, own);
 }
 
 }  // namespace streamed

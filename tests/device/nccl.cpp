@@ -1,14 +1,16 @@
-// The NCCL communicator on GPUs, several processes sharing one if they must: `mpirun -n N nccl CASE`. Every collective
+// The NCCL communicator on GPUs, several processes sharing one if they must: `launch.sh N nccl CASE`. Every collective
 // is compared with that of threads. Prints what happened; exit code 0 if all is well, 2 if ranks failed, 1 if a result
 // is wrong, 77 if there is no GPU.
 #include "../random_collectives.hpp"
 
-#include <cfp/communicator/mpi/run_processes.hpp>
+#include <cfp/communicator/launched/run_launched.hpp>
 #include <cfp/communicator/nccl/nccl_communicator.hpp>
 #include <cfp/communicator/threads/run_ranks.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <string>
 
 using namespace cfp;
@@ -59,8 +61,8 @@ bool equal(nccl_context& gpu, const std::vector<int>& mesh, const char* type) {
   return true;
 }
 
-// Sums that are repeated by a graph.
-bool graph_doubles(nccl_context& gpu) {
+// Sums that are repeated by a graph, which lives on where it is kept.
+bool graph_doubles(nccl_world& world, nccl_context& gpu, std::shared_ptr<captured_graph>& kept) {
   cudaStream_t stream = nullptr;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -72,12 +74,13 @@ bool graph_doubles(nccl_context& gpu) {
   for (int i = 0; i < 3; ++i) group.all_reduce(x.data(), 1, reduction::sum);
   detail::cuda_check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
   detail::cuda_check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+  kept = std::make_shared<captured_graph>(exec);
+  world.hold(kept);
   for (int i = 0; i < 2; ++i) detail::cuda_check(cudaGraphLaunch(exec, stream), "cudaGraphLaunch");
   group.wait();
   float expected = 1;
   for (int i = 0; i < 7; ++i) expected *= static_cast<float>(gpu.size);
   const bool right = x.read()[0] == expected;
-  cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
   return right;
@@ -85,10 +88,11 @@ bool graph_doubles(nccl_context& gpu) {
 
 int run(const std::string& what, int processes) {
   const std::vector<int> mesh = what == "mesh" ? std::vector<int>{processes / 2, 2} : std::vector<int>{processes};
-  process_pool pool(mesh);
+  launched_pool pool(mesh);
   pool.set_deadline(60s);
   bool right = true;
-  pool.run([&](process_context& rank) {
+  std::shared_ptr<captured_graph> kept;
+  pool.run([&](launched_context& rank) {
     nccl_world world(rank, {.deadline = what == "missing" ? 5s : 60s, .share_gpus = true});
     nccl_context gpu(world, rank.rank);
     device_buffer<float> x(std::vector<float>(8));
@@ -98,10 +102,12 @@ int run(const std::string& what, int processes) {
       right = equal<float>(gpu, mesh, "float") & equal<double>(gpu, mesh, "double") & equal<bf16>(gpu, mesh, "bf16") &
               equal<std::int32_t>(gpu, mesh, "int32") & equal<std::int64_t>(gpu, mesh, "int64") &
               equal<std::uint8_t>(gpu, mesh, "uint8");
-    if (what == "graph") right = graph_doubles(gpu);
-    if (what == "throws" && rank.rank == 1) throw std::runtime_error("out of luck");
+    if (what == "graph" || what == "captured") right = graph_doubles(world, gpu, kept);
+    const bool throws = what == "throws" || what == "captured";
+    if (throws && rank.rank == 1) throw std::runtime_error("out of luck");
     if (what == "missing" && rank.rank == 1) std::this_thread::sleep_for(10s);
-    if (what == "throws" || what == "missing") gpu.axes[0].all_reduce(x.data(), 8, reduction::sum);
+    if (what == "killed" && rank.rank == 1) std::raise(SIGKILL);
+    if (throws || what == "missing" || what == "killed") gpu.axes[0].all_reduce(x.data(), 8, reduction::sum);
     gpu.world.wait();
   });
   if (right && pool.rank() == 0) std::printf("as threads\n");
@@ -111,12 +117,10 @@ int run(const std::string& what, int processes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const process_job job;
-  int processes = 0, gpus = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess) return 77;
   try {
-    return run(argc > 1 ? argv[1] : "line", processes);
+    return run(argc > 1 ? argv[1] : "line", launched_here().size);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;

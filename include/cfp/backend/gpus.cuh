@@ -3,39 +3,20 @@
 
 #include <cfp/backend/cuda/device/describe_gpu.hpp>
 #include <cfp/backend/cuda/device/device.cuh>
+#include <cfp/backend/cuda/gpu_ranks.hpp>
 #include <cfp/backend/gpus.hpp>
-#include <cfp/backend/ranks_on.hpp>
-#include <cfp/communicator/threads/run_ranks.hpp>
+#include <cfp/core/config.hpp>
 
 namespace cfp::inline v0_1 {
 
-namespace detail {
-
-/// `Pool` makes the ranks, `Context` is what it gives them: threads or processes.
-template <class Pool, class Context>
-std::unique_ptr<backend> gpu_ranks(const mesh_shape& mesh, number type, const own_kernels& own) {
-  if (!own.empty())
-    throw std::invalid_argument(
-        "kernels of one's own run on GPUs only where nvcc compiles them: add them to "
-        "cuda::kernels there");
-  const std::string what = cuda::describe_gpu().name;
-  const auto of = [&]<class T>(T) -> std::unique_ptr<backend> {
-    return std::make_unique<ranks_on<cuda::rank_gpu<T>, Pool, Context>>(mesh, type, cuda::parts<T, cuda::queue>(),
-                                                                        what);
-  };
-  switch (type) {
-    case number::float32: return of(float{});
-    case number::bfloat16: return of(bf16{});
-    case number::float16: return of(fp16{});
-    case number::float64: break;
-  }
-  throw std::invalid_argument("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
+CFP_INLINE std::unique_ptr<backend> gpus(const mesh_shape& mesh, number type, const own_kernels& own) {
+  return cuda::gpu_ranks<cuda::gpu>(mesh, type, own, cuda::describe_gpu().name);
 }
 
-}  // namespace detail
-
-CFP_INLINE std::unique_ptr<backend> gpus(const mesh_shape& mesh, number type, const own_kernels& own) {
-  return detail::gpu_ranks<rank_pool, rank_context>(mesh, type, own);
+CFP_INLINE std::unique_ptr<backend> shared_gpus(const mesh_shape& mesh, number type, const own_kernels& own) {
+  nccl_options options;
+  options.share_gpus = true;
+  return cuda::gpu_ranks<cuda::gpu>(mesh, type, own, cuda::describe_gpu().name, options);
 }
 
 }  // namespace cfp

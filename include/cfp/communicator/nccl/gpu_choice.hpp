@@ -103,11 +103,12 @@ int take_gpu(const rank_context_of<World, Communicator>& control, bool share) {
   const std::string has = "host " + host_name() + " has " + std::to_string(choice.ranks) + " ranks and " +
                           std::to_string(choice.gpus) + (choice.gpus == 1 ? " GPU" : " GPUs") + " that they see";
   if (choice.shared && !share)
-    throw communicator_error(
-        has +
-        ", and each rank takes one; start fewer there, or share them to test correctness (nccl_options::share_gpus)");
+    throw communicator_error(has +
+                             ", and each rank takes one; start fewer there, or share them to test correctness "
+                             "(cfp::shared_gpus, --share-gpus)");
   if (choice.shared && several_here)
-    throw communicator_error(has + ", and NCCL lets only ranks that are processes share one; start them with mpirun");
+    throw communicator_error(
+        has + ", and NCCL lets only ranks that are processes share one; start them with torchrun or mpirun");
   if (choice.shared) pretend_own_host(control.rank);
   detail::cuda_check(cudaSetDevice(choice.number), "cudaSetDevice");
   return choice.number;

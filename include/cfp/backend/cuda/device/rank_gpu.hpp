@@ -21,6 +21,10 @@ namespace cfp::inline v0_1::cuda {
 template <class Gpu>
 class basic_rank_gpu : public Gpu {
  public:
+  /// What ranks share, and how they are connected.
+  struct parts : Gpu::parts {
+    nccl_options connected{};
+  };
   /// A recorded graph, and what it sends each time it is replayed.
   struct graph {
     std::shared_ptr<captured_graph> made{};
@@ -30,8 +34,8 @@ class basic_rank_gpu : public Gpu {
 
   /// `control`: the context of the rank, as a thread or a process, which must outlive this.
   template <class Context>
-  basic_rank_gpu(const typename Gpu::parts& shared, Context& control, const nccl_options& options = {})
-      : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, options)) {
+  basic_rank_gpu(const parts& shared, Context& control)
+      : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, shared.connected)) {
     this->wait_by([this] { world_->synchronise(this->main().stream()); });
     from_first_ = [&control](std::span<std::byte> x) { control.world.broadcast(x.data(), x.size(), 0); };
   }
