@@ -23,7 +23,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <limits>
+#include <optional>
 
 namespace program {
 
@@ -118,6 +118,15 @@ int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
   }
 }
 
+// As one of several processes, if it is.
+std::optional<cfp::launched_rank> launched() {
+  try {
+    return cfp::one_of_several();
+  } catch (const std::invalid_argument& e) {
+    throw bad_input(e.what());
+  }
+}
+
 }  // namespace
 
 int run_command(int (*command)(const arguments&), const arguments& a) {
@@ -132,8 +141,8 @@ int run_command(int (*command)(const arguments&), const arguments& a) {
     return run_among<cfp::process_pool>(rank, command, a);
   }
 #endif
-  if (a.backend == "cuda" && cfp::is_launched())
-    return run_among<cfp::launched_pool>(cfp::launched_here().rank, command, a);
+  if (a.backend == "cuda")
+    if (const auto me = launched()) return run_among<cfp::launched_pool>(me->rank, command, a);
   return command(a);
 }
 

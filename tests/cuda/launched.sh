@@ -49,8 +49,8 @@ case $case in
       [ $((SECONDS - began)) -lt 30 ] || { echo "it took $((SECONDS - began)) s"; exit 1; }
     done ;;
   wrong)
-    ended 2 "--mesh data=3: the mesh has 3 ranks and 2 processes were started" bash "$launch" 2 "$cfp" plan "${common[@]}" --mesh data=3
+    ended 2 "--mesh data=3: the mesh has 3 ranks and the launcher started 2 processes" bash "$launch" 2 "$cfp" plan "${common[@]}" --mesh data=3
     ended 2 "the processes were started with different options" bash "$launch" 2 bash -c 'exec "$@" --seed $RANK' run "$cfp" train "${common[@]}" --mesh data=2
-    RANK=2 WORLD_SIZE=2 ended 2 "RANK is 2" "$cfp" plan "${common[@]}"
+    RANK=2 WORLD_SIZE=2 ended 2 "RANK is a whole number from 0 to 1, got: 2" "$cfp" plan "${common[@]}"
     ended 2 "--share-gpus: ranks have GPUs with --backend cuda, not with threads" "$cfp" plan --share-gpus ;;
 esac

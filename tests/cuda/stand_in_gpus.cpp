@@ -1,5 +1,5 @@
-// What a program that is built with GPUs asks for, over the stand-in: cfp::gpus, cfp::shared_gpus, cfp::gpu_here. Such a
-// program fails if it made a call that CUDA or NCCL would not have allowed.
+// What a program that is built with GPUs asks for, over the stand-in: cfp::gpus, cfp::shared_gpus, cfp::gpu_here. Such
+// a program fails if it made a call that CUDA or NCCL would not have allowed.
 #include "streamed_gpus.hpp"
 
 #include <cfp/backend/gpus.hpp>

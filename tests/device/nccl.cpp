@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess) return 77;
   try {
-    return run(argc > 1 ? argv[1] : "line", launched_here().size);
+    return run(argc > 1 ? argv[1] : "line", find_launched_rank().value_or(launched_rank{}).size);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;

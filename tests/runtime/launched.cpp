@@ -194,12 +194,15 @@ TEST_CASE("a launcher says which rank a process is") {
                               {"PMI_SIZE", "1"}});
   REQUIRE(open_mpi.has_value());
   CHECK((open_mpi->rank == 2 && open_mpi->size == 3 && open_mpi->local_rank == 2));
-  const auto mpich = find(
-      {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"SLURM_PROCID", "7"}, {"SLURM_NTASKS", "8"}});
+  const auto mpich = find({{"PMI_RANK", "1"},
+                           {"PMI_SIZE", "2"},
+                           {"MPI_LOCALRANKID", "0"},
+                           {"SLURM_PROCID", "7"},
+                           {"SLURM_STEP_NUM_TASKS", "8"}});
   REQUIRE(mpich.has_value());
   CHECK((mpich->rank == 1 && mpich->size == 2 && mpich->local_rank == 0));
   const auto slurm = find({{"SLURM_PROCID", "1"},
-                           {"SLURM_NTASKS", "2"},
+                           {"SLURM_STEP_NUM_TASKS", "2"},
                            {"SLURM_LOCALID", "0"},
                            {"SLURM_JOB_ID", "77"},
                            {"SLURM_NNODES", "2"},
@@ -221,10 +224,10 @@ TEST_CASE("what a launcher cannot have meant is refused") {
   CHECK(refusal({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}) ==
         "MASTER_PORT is a whole number from 1 to 65535, got: 70000" + mend);
   CHECK(refusal({{"RANK", "0"}}) == "RANK is set and WORLD_SIZE is not; a launcher sets both, so set both or neither");
-  CHECK(refusal({{"SLURM_NTASKS", "2"}}) ==
-        "SLURM_NTASKS is set and SLURM_PROCID is not; a launcher sets both, so set both or neither");
+  CHECK(refusal({{"SLURM_STEP_NUM_TASKS", "2"}}) ==
+        "SLURM_STEP_NUM_TASKS is set and SLURM_PROCID is not; a launcher sets both, so set both or neither");
   for (const environment& several : {environment{{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "2"}},
-                                     {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_NNODES", "2"}}})
+                                     {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NNODES", "2"}}})
     CHECK(refusal(several) ==
           "the 4 processes are on several hosts, and MASTER_ADDR is not set; set it, for all of them, to the name or "
           "address of rank 0's host");

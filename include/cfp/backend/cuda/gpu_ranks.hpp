@@ -44,7 +44,7 @@ std::unique_ptr<backend> gpu_ranks(const mesh_shape& mesh, cfp::number type, con
   if (!own.empty())
     throw std::invalid_argument(
         "kernels of one's own run on GPUs only where nvcc compiles them: add them to cuda::kernels there");
-  if (is_launched())
+  if (one_of_several())
     return detail::gpu_ranks_of<Gpu, launched_pool, launched_context>(mesh, type, description, options);
   return detail::gpu_ranks_of<Gpu, rank_pool, rank_context>(mesh, type, description, options);
 }

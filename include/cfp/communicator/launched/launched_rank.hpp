@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace cfp::inline v0_1 {
 
@@ -36,7 +37,7 @@ inline constexpr std::array<launcher_names, 4> launchers = {{
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
      "PMIX_NAMESPACE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", "SLURM_JOB_ID"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "", "SLURM_JOB_ID"},
 }};
 
 /// The environment of a process, as numbers and texts.
@@ -68,9 +69,11 @@ class launch_environment {
   const environment_variable& of_;
 };
 
+inline bool is_slurm(const launcher_names& names) { return names.rank == std::string_view("SLURM_PROCID"); }
+
 /// On how many hosts the processes are cannot always be told; then it is one.
 inline bool on_one_host(const launch_environment& is, const launcher_names& names, int size) {
-  if (names.rank == std::string("SLURM_PROCID"))
+  if (is_slurm(names))
     for (const char* nodes : {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"})
       if (const auto n = is.number(nodes, 1, 1 << 24)) return *n == 1;
   return is.number(names.local_size, 1, size).value_or(size) == size;
@@ -96,6 +99,7 @@ inline std::optional<launched_rank> find_launched_rank(const environment_variabl
   for (const detail::launcher_names& names : detail::launchers) {
     const bool has_rank = is.text(names.rank).has_value(), has_size = is.text(names.size).has_value();
     if (!has_rank && !has_size) continue;
+    if (!has_size && detail::is_slurm(names)) continue;  // a batch script itself, which srun has not started
     if (!has_rank || !has_size)
       throw std::invalid_argument(std::string(has_rank ? names.rank : names.size) + " is set and " +
                                   (has_rank ? names.size : names.rank) +
@@ -113,7 +117,13 @@ inline std::optional<launched_rank> find_launched_rank(const environment_variabl
 
 /// The same of this process' environment.
 inline std::optional<launched_rank> find_launched_rank() {
-  return find_launched_rank([](const char* name) -> const char* { return std::getenv(name); });
+  return find_launched_rank([](const char* variable) -> const char* { return std::getenv(variable); });
+}
+
+/// This process as one of several that a launcher started; nothing if it is alone.
+inline std::optional<launched_rank> one_of_several() {
+  const std::optional<launched_rank> me = find_launched_rank();
+  return me && me->size > 1 ? me : std::nullopt;
 }
 
 }  // namespace cfp
