@@ -28,8 +28,9 @@ int report() {
     return say(e.what(), 2);
   } catch (const cfp::error& e) {
     return say(e.what(), 2);
-  } catch (const cfp::rank_failure& e) {  // the first process may not be there any more
-    if (!is_first() && e.errors().front().rank == process) std::fprintf(stderr, "%s\n", e.what());
+  } catch (const cfp::rank_failure& e) {  // the first process may not be there any more: then the second speaks
+    const int failed = e.errors().front().rank;
+    if (!is_first() && (failed == process || (failed == 0 && process == 1))) std::fprintf(stderr, "%s\n", e.what());
     return say(e.what(), 1);
   } catch (const std::exception& e) {
     return say(e.what(), 1);

@@ -29,9 +29,9 @@ case $case in
     [ ! -s "$folder/out.1" ] || { echo "the second process speaks:"; cat "$folder/out.1"; exit 1; }
     grep -q "a GPU of the stand-in" "$folder/table"
     ends() { sed -n 's/^verified over .* -> \([0-9.]*\),.*/\1/p' "$folder/out"; }
-    ended 0 "verified over 2 steps" "$cfp" verify "${common[@]}" --mesh data=2 --steps 2 --plan "$folder/plan" --load-state "$folder/state"
+    ended 0 "verified over 2 steps" "$cfp" verify "${common[@]}" --mesh data=2 --steps 2 --profile "$folder/table" --plan "$folder/plan" --load-state "$folder/state"
     rest=$(ends)
-    ended 0 "verified over 4 steps" "$cfp" verify "${common[@]}" --mesh data=2 --steps 4 --plan "$folder/plan"
+    ended 0 "verified over 4 steps" "$cfp" verify "${common[@]}" --mesh data=2 --steps 4 --profile "$folder/table" --plan "$folder/plan"
     [ -n "$rest" ] && [ "$rest" = "$(ends)" ] || { echo "with a break $rest, without $(ends)"; exit 1; } ;;
   mesh)  # four processes that mpirun starts
     [ -n "$mpiexec" ] || exit 0

@@ -64,7 +64,7 @@ std::vector<std::pair<int, int>> group_file::split(std::size_t n) const {
   return out;
 }
 
-bool group_file::bring(std::uint64_t turn, const std::vector<char>& bytes) {
+bool group_file::bring(std::uint64_t turn, const std::string& bytes) {
   member& mine = all_[rank_];
   if (mine.turns_brought > turn) return true;
   if (!std::all_of(all_, all_ + size_, [&](const member& m) { return m.turns_ended >= turn; })) return false;

@@ -30,7 +30,7 @@ class group_file {
   std::vector<std::pair<int, int>> split(std::size_t n) const;
 
   /// This member comes to a turn with so many bytes: false while others still read what it brought to the one before.
-  bool bring(std::uint64_t turn, const std::vector<char>& bytes);
+  bool bring(std::uint64_t turn, const std::string& bytes);
   /// What the members brought to a turn, once all have.
   std::vector<std::vector<char>> brought(std::uint64_t turn) const;
   /// This member has read it.

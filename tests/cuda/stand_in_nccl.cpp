@@ -17,6 +17,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 using namespace stand_in;
@@ -164,12 +165,11 @@ struct told {
   int root;
 };
 
-std::vector<char> bytes_of(const operation& o, std::size_t members) {
+std::string bytes_of(const operation& o, std::size_t members) {
   const told head{o.what, o.count, o.sends.size(), o.type, o.by, o.root};
-  std::vector<char> out;
+  std::string out;
   const auto add = [&](const void* from, std::size_t bytes) {
-    const auto* const first = static_cast<const char*>(from);
-    if (bytes > 0) out.insert(out.end(), first, first + bytes);
+    if (bytes > 0) out.append(static_cast<const char*>(from), bytes);
   };
   add(&head, sizeof head);
   for (const part& s : o.sends) add(&s, sizeof s);

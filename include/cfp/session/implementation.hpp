@@ -49,6 +49,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   parts& s = *parts_;
   double predicted = 0;
   const std::vector<int> choices = s.saved_choices(path, &predicted);
+  s.measured_before();
   found_plan out;
   out.best = realise("found", s.g, s.mesh, s.decided, choices, s.ranks().lowered_for());
   out.best.predicted_ms = predicted;

@@ -61,8 +61,9 @@ class session {
   /// Profiles and solves, the first time it is called; then returns what was found. Throws bad_input if no plan keeps
   /// the memory, or the mesh divides nothing.
   const found_plan& plan();
-  /// In its place a saved plan, nothing measured; a training begins anew (`save_state` before, `load_state` after it
-  /// keeps one). Throws bad_input if it is not of this model and mesh.
+  /// In its place a saved plan, nothing measured (of a table only what GPUs chose by timing is taken, so that they
+  /// round as they did); a training begins anew (`save_state` before, `load_state` after it keeps one). Throws
+  /// bad_input if it is not of this model and mesh.
   const found_plan& use_plan(const std::string& path);
   /// A saved plan of one's own, to be run and compared beside those people use: before `plan`.
   void compare_with(const std::string& path);

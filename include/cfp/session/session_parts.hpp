@@ -50,6 +50,8 @@ struct session::parts {
   backend& ranks_in_full();
   std::string id() const;
   std::vector<int> saved_choices(const std::string& path, double* predicted = nullptr) const;
+  /// The table of times, if there is one; ranks compute by what was chosen by timing then.
+  profile_table measured_before();
   const found_plan& search();
   void search_with(profiler& measure_with, found_plan& out);
   void take(found_plan out);

@@ -55,8 +55,7 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   out.below_by = k.by;
 }
 
-CFP_INLINE const found_plan& session::parts::search() {
-  if (found) return *found;
+CFP_INLINE profile_table session::parts::measured_before() {
   backend& here = ranks();
   profile_table table;
   table.origin = {here.description(), id(), to_string(mesh)};
@@ -64,6 +63,13 @@ CFP_INLINE const found_plan& session::parts::search() {
     if (const std::string why = table.load(o.table); !why.empty())
       throw bad_input("table " + o.table + ": " + why + "; name another file, or remove it");
   if (!table.choices.empty()) here.run([&](rank& r) { r.choose(table.choices); });
+  return table;
+}
+
+CFP_INLINE const found_plan& session::parts::search() {
+  if (found) return *found;
+  backend& here = ranks();
+  profile_table table = measured_before();
   // What was measured is kept, however it ended.
   const auto keep = [&] {
     if (!o.table.empty() && here.is_first()) table.save(o.table);
