@@ -28,10 +28,10 @@ case $case in
       --save-plan "$folder/plan" --save-state "$folder/state"
     [ ! -s "$folder/out.1" ] || { echo "the second process speaks:"; cat "$folder/out.1"; exit 1; }
     grep -q "a GPU of the stand-in" "$folder/table"
-    ends() { sed -n 's/^verified over .* -> \([0-9.]*\),.*/\1/p' "$folder/out"; }
-    ended 0 "verified over 2 steps" "$cfp" verify "${common[@]}" --mesh data=2 --steps 2 --profile "$folder/table" --plan "$folder/plan" --load-state "$folder/state"
+    ends() { sed -n 's/^step 4: loss \([0-9.]*\),.*/\1/p' "$folder/out"; }
+    ended 0 "^step 4: loss" "$cfp" train "${common[@]}" --mesh data=2 --steps 2 --profile "$folder/table" --plan "$folder/plan" --load-state "$folder/state"
     rest=$(ends)
-    ended 0 "verified over 4 steps" "$cfp" verify "${common[@]}" --mesh data=2 --steps 4 --profile "$folder/table" --plan "$folder/plan"
+    ended 0 "^step 4: loss" "$cfp" train "${common[@]}" --mesh data=2 --steps 4 --profile "$folder/table" --plan "$folder/plan"
     [ -n "$rest" ] && [ "$rest" = "$(ends)" ] || { echo "with a break $rest, without $(ends)"; exit 1; } ;;
   mesh)  # four processes that mpirun starts
     [ -n "$mpiexec" ] || exit 0
@@ -44,7 +44,7 @@ case $case in
   killed)  # the other knows at once, whichever it was
     for victim in 1 0; do
       began=$SECONDS
-      ended $((victim == 0 ? 137 : 1)) "rank $victim ended without a word" \
+      ended $((victim == 0 ? 137 : 1)) "rank $victim.* ended without a word" \
         bash "$launch" 2 sh -c '[ "$RANK" = '$victim' ] && { sleep 4; kill -9 $$; } & exec "$@"' sh "$cfp" train "${common[@]}" --mesh data=2 --steps 100000
       [ $((SECONDS - began)) -lt 30 ] || { echo "it took $((SECONDS - began)) s"; exit 1; }
     done ;;

@@ -83,6 +83,7 @@ CFP_INLINE const found_plan& session::parts::search() {
     throw;
   }
   here.run([&](rank& r) {
+    if (!r.choices().empty()) r.load(out.best.code, g, o.seed);  // all of its products are among them then
     if (r.number() == 0) table.choices = r.choices();
   });
   keep();
