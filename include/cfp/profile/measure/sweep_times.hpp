@@ -61,6 +61,7 @@ class sweep_times {
     std::snprintf(date, sizeof date, "%04d-%02u-%02u", static_cast<int>(day.year()), static_cast<unsigned>(day.month()),
                   static_cast<unsigned>(day.day()));
     source = "measured by " + o.by + " on " + on.description() + ", " + date;
+    how_.least = 5;
     how_.most = 30;
     how_.seconds = o.seconds;
   }
