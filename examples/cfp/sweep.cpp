@@ -17,17 +17,22 @@ namespace {
 
 using cfp::detail::printed;
 
-// Where nothing can be written nothing is measured. The first process knows, the others hear of it.
+// Why a file cannot be written there, or nothing.
+std::string obstacle(const std::string& path) {
+  try {
+    const cfp::new_file file(path);
+    if (!std::ofstream(file.beside())) return path + ": cannot be written";
+    std::error_code none;
+    std::filesystem::remove(file.beside(), none);
+    return {};
+  } catch (const cfp::bad_input& e) {
+    return e.what();
+  }
+}
+
+// Where nothing can be written nothing is measured. The first process looks, the others hear of it.
 void check_place(const std::string& path, cfp::backend& ranks) {
-  std::string why;
-  if (!path.empty() && is_first()) try {
-      const cfp::new_file file(path);
-      if (!std::ofstream(file.beside())) why = path + ": cannot be written";
-      std::error_code none;
-      std::filesystem::remove(file.beside(), none);
-    } catch (const cfp::bad_input& e) {
-      why = e.what();
-    }
+  const std::string why = path.empty() || !is_first() ? std::string() : obstacle(path);
   bool refused = !why.empty();
   ranks.run([&](cfp::rank& r) {
     bool first = refused;

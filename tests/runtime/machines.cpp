@@ -280,7 +280,7 @@ TEST_CASE("a sweep measures the ranks there are, and its machine plans") {
   };
   const mesh_shape mesh = mesh_of({2});
   machine m = sweep(*threads(mesh), o);
-  CHECK(calls > 4 + 1 + 1 + 1);
+  CHECK(calls >= 1 + 1 + 1 + 4);
   CHECK(in_order);
   REQUIRE(m.sweeps.size() == 4);
   check_points(m, mesh, 0, 0);
@@ -306,7 +306,11 @@ TEST_CASE("a sweep measures the ranks there are, and its machine plans") {
 
 TEST_CASE("a sweep along two axes knows what shares the links between machines; one device has none") {
   const mesh_shape mesh = mesh_of({2, 2});
-  const machine m = sweep(*threads(mesh), small_sweep());
+  sweep_options o = small_sweep();
+  o.seconds = 0.002;
+  o.most = 4096;
+  o.product = 64;
+  const machine m = sweep(*threads(mesh), o);
   REQUIRE(m.sweeps.size() == 8);
   REQUIRE(m.levels.size() == 2);
   CHECK(m.levels[0].name == "model");  // from the inside out
@@ -318,7 +322,6 @@ TEST_CASE("a sweep along two axes knows what shares the links between machines; 
   check_points(m, mesh, 1, 0);
   check_points(m, mesh, 0, 4);
   for (const mesh_shape& one : {mesh_of({1}), mesh_of({1, 1})}) {
-    sweep_options o = small_sweep();
     o.memory = 0;
     const machine alone = sweep(*threads(one), o);
     CHECK(alone.devices() == 1);
@@ -326,10 +329,9 @@ TEST_CASE("a sweep along two axes knows what shares the links between machines; 
     CHECK(alone.device.memory > 1l << 20);
     CHECK(read_machine(machine_text(alone)) == alone);
   }
-  CHECK(sweep(*threads(mesh_of({1, 2})), small_sweep()).levels.size() == 1);
-  CHECK(sweep(*threads(mesh_of({2, 1})), small_sweep()).levels[0].kind == interconnect::network);
-  CHECK_THROWS_WITH(sweep(*threads(mesh_of({1, 2, 1})), small_sweep()),
-                    Catch::Contains("a sweep takes one axis, or two"));
+  CHECK(sweep(*threads(mesh_of({1, 2})), o).levels.size() == 1);
+  CHECK(sweep(*threads(mesh_of({2, 1})), o).levels[0].kind == interconnect::network);
+  CHECK_THROWS_WITH(sweep(*threads(mesh_of({1, 2, 1})), o), Catch::Contains("a sweep takes one axis, or two"));
 }
 
 TEST_CASE("small shards of products are slower than proportional, never slower than the whole") {
