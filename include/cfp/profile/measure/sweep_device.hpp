@@ -29,7 +29,7 @@ class device_sweep {
     products();
   }
 
-  /// The rate of products of the backend's numbers, and the tiles that explain all sizes best.
+  /// The rate of products of the backend's numbers; of the first a machine has also the tiles that explain them best.
   void products() {
     const number type = times_.on().type();
     const swept_sizes all = times_.growing("products", 64, times_.of.product, 2, 8, [&](long n, int copies) {
@@ -45,7 +45,7 @@ class device_sweep {
     sources_["device.product_rate." + as] = times_.source + ": the best of products in " + std::string(name_of(type)) +
                                             " of up to " + std::to_string(static_cast<long>(all.back().first)) +
                                             " rows";
-    fit_tiles(all);
+    if (device_.product_rate.size() == 1) fit_tiles(all);
   }
 
  private:
