@@ -22,10 +22,11 @@ void add_model(CLI::App& app, arguments& a) {
       ->capture_default_str();
   app.add_option("--seq", a.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
   app.add_option("--vocabulary", a.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
-  app.add_option("--type", a.type,
-                 "what numbers are stored as; weights, sums and optimizer state are float32 either way")
-      ->check(CLI::IsMember({"float32", "bfloat16"}))
-      ->capture_default_str();
+}
+
+void add_type(CLI::App& app, arguments& a, const char* words, bool has_default) {
+  CLI::Option& type = *app.add_option("--type", a.type, words)->check(CLI::IsMember({"float32", "bfloat16"}));
+  if (has_default) type.capture_default_str();
 }
 
 void add_ranks(CLI::App& app, arguments& a) {
@@ -57,6 +58,18 @@ void add_planning(CLI::App& app, arguments& a) {
   app.add_option("--summary", a.summary, "write the summary as JSON");
 }
 
+void add_sweep(CLI::App& app, arguments& a) {
+  app.add_option("--save-machine", a.save_machine, "write the machine's file, for cfp plan --machine FILE");
+  app.add_option("--seconds", a.seconds, "for each size; those that would take longer are left out")
+      ->check(CLI::Range(1e-3, 1e4))
+      ->capture_default_str();
+  app.add_option("--most", a.most, "bytes of the largest collective")
+      ->check(CLI::Range(1024l, 1l << 40))
+      ->capture_default_str();
+  app.add_option("--memory", a.memory, "bytes a program may use of a device; unless given the host's over its ranks")
+      ->check(CLI::Range(1l, 1l << 50));
+}
+
 void add_training(CLI::App& app, arguments& a) {
   app.add_option("--steps", a.steps, "training steps")->check(CLI::Range(0l, 100000l))->capture_default_str();
   app.add_option("--rate", a.rate, "learning rate after the warm-up")
@@ -81,7 +94,7 @@ struct command {
   const char* name;
   const char* description;
   int (*run)(const arguments&);
-  bool plans, trains, compares, describes;
+  bool plans, trains, compares, describes, sweeps = false;
 };
 constexpr command commands[] = {
     {"run", "find a plan, verify it against one rank and compare it with the plans people use", &program::run, true,
@@ -96,6 +109,8 @@ constexpr command commands[] = {
      false, false, false},
     {"explain", "find a plan; say what else each decision could do, and where other plans lose", &program::explain,
      true, false, false, false},
+    {"sweep", "measure the machine here: products, memory, collectives; its file plans for machines like it",
+     &program::sweep, false, false, false, false, true},
     {"export", "write a saved plan (--plan) in another form", &program::export_plan, true, false, false, false},
 };
 
@@ -118,8 +133,14 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   for (const command& c : commands) {
     CLI::App& sub = *app.add_subcommand(c.name, c.description);
-    add_model(sub, a);
+    if (!c.sweeps) add_model(sub, a);
+    add_type(sub, a,
+             c.sweeps ? "what numbers are stored as, in products and collectives; unless given bfloat16, and products "
+                        "also in float32"
+                      : "what numbers are stored as; weights, sums and optimizer state are float32 either way",
+             !c.sweeps);
     add_ranks(sub, a);
+    if (c.sweeps) add_sweep(sub, a);
     if (c.plans) add_planning(sub, a);
     if (c.trains) add_training(sub, a);
     if (c.compares)
@@ -142,10 +163,14 @@ int main(int argc, char** argv) {
   for (const command& c : commands) {
     const CLI::App& sub = *app.get_subcommand(c.name);
     if (!sub.parsed()) continue;
-    a.batch_given = sub.get_option("--batch")->count() > 0;
-    a.sequence_given = sub.get_option("--seq")->count() > 0;
-    a.type_given = sub.get_option("--type")->count() > 0;
-    a.mesh_given = sub.get_option("--mesh")->count() > 0;
+    const auto given = [&](const char* option) {
+      const CLI::Option* const o = sub.get_option_no_throw(option);
+      return o != nullptr && o->count() > 0;
+    };
+    a.batch_given = given("--batch");
+    a.sequence_given = given("--seq");
+    a.type_given = given("--type");
+    a.mesh_given = given("--mesh");
     return main_of(c, a);
   }
   return 2;

@@ -59,6 +59,25 @@ expect "a table of operators is of the fused kernels in bfloat16" --model "$tiny
 echo '{"machine": "here", "model": "gpt", "mesh": "data=2"}' > "$dir/table"
 expect "table $dir/table: its model is 'gpt', this is 'operators'" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/table"
 command="run --steps 1 --compare 0"
+# A sweep: nothing is measured for a file that cannot be.
+sweep() {  # sweep WORDS ARGUMENTS...
+  local words=$1
+  shift
+  timeout 20 "$cfp" sweep --seconds 1000 "$@" > "$dir/out" 2> "$dir/err"
+  local code=$?
+  if [ $code -ne 2 ] || [ "$(cat "$dir/err")" != "$words" ] || [ -s "$dir/out" ]; then
+    echo "FAILED: sweep $* -> exit code $code, expected 2 and '$words', got:"
+    cat "$dir/err"
+    failed=1
+  fi
+}
+sweep "--save-machine $dir/none/machine.json: cannot be written" --mesh gpu=2 --save-machine "$dir/none/machine.json"
+sweep "--save-machine $dir: cannot be written: what is there is no file" --mesh gpu=2 --save-machine "$dir"
+sweep "mesh a=1,b=2,c=1: a sweep takes one axis, or two of which the first goes across machines" --mesh a=1,b=2,c=1
+sweep "mesh gpu=x: the size of axis 'gpu' must be a number from 1 to 999, is 'x'" --mesh gpu=x
+echo untouched > "$dir/machine.json"
+sweep "mesh a=1,b=1,c=2: a sweep takes one axis, or two of which the first goes across machines" --mesh a=1,b=1,c=2 --save-machine "$dir/machine.json"
+[ "$(cat "$dir/machine.json")" = untouched ] && [ ! -e "$dir/machine.json.new" ] || { echo "FAILED: a sweep that was refused left a file"; failed=1; }
 # Uneven splits are left out by name; the rest is planned.
 "$cfp" verify --model "$tiny" --batch 5 --seq 16 --steps 2 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||

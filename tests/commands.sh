@@ -51,6 +51,13 @@ holds "$folder/run.json" '"model"' '"layers"' '"batch"' '"sequence"' '"type"' '"
   '"exhaustive_log10"' '"strategies"' '"profiled"' '"profile_seconds"' '"solve_seconds"' '"plans"' '"predicted_ms"' '"measured_ms"' \
   '"predicted_peak_bytes"' '"measured_peak_bytes"' '"ratio_to_found"' '"collectives"' '"bytes_per_rank"' '"outside_kernels"' \
   '"oversubscribed"' '"verification"' '"loss_single"' '"loss_parallel"' '"max_relative_error"' '"parameters_left_out"'
+# A machine that is measured plans like one that is described.
+says "products in bfloat16" "$cfp" sweep --mesh gpu=2 --seconds 0.05 --most 16384 --save-machine "$folder/here.json"
+grep -qE "^ +1 KiB( +[0-9.]+){8}$" "$folder/out" || { echo "FAILED: the sweep lacks a collective"; cat "$folder/out"; exit 1; }
+holds "$folder/here.json" '"product_rate"' '"all_to_all"' '"levels.gpu.bandwidth": "measured by cfp sweep on '
+says "plan for mesh x=2" "$cfp" plan --model "$model" --machine "$folder/here.json" --seq 16
+says "plan for mesh data=2" "$cfp" plan --model "$model" --machine "$folder/here.json" --seq 16 --mesh data=2 --type float32
+says "a program may use +1 GiB of a device$" "$cfp" sweep --mesh gpu=1 --seconds 0.01 --type float32 --memory 1073741824
 # A described machine runs fused kernels unless asked for the other; the first lines say which.
 says "operators fused as kernels for GPUs compute them" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --summary "$folder/machine.json"
 holds "$folder/machine.json" '"step_ms"' '"kernels"'

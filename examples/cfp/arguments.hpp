@@ -25,6 +25,10 @@ struct arguments {
   long memory = 0;
   bool lazy = false, explain = false, unfused = false;
   std::string profile, plan, against, save_plan, save_header, summary;
+  // sweeping
+  double seconds = 0.5;
+  long most = 64l << 20;
+  std::string save_machine;
   // training
   long steps = 10;
   int compare = 20;

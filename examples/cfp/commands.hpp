@@ -12,6 +12,7 @@ int train(const arguments&);        ///< trains under a plan
 int compare(const arguments&);      ///< runs the plan in turn with those people use
 int analyse(const arguments&);      ///< blocks, segments, search space, what known plans need: nothing is run
 int explain(const arguments&);      ///< what else each decision could do, and where other plans lose
+int sweep(const arguments&);        ///< measures the machine here and writes its file
 int export_plan(const arguments&);  ///< a saved plan in other forms
 
 }  // namespace program

@@ -1,11 +1,13 @@
 // Described machines: what is refused, laws of times, the geometry of groups, closed forms of memory, the simulation of
-// two streams.
+// two streams. Machines that are measured: that they say so, and plan.
 #include "../catch.hpp"
 
 #include "small.hpp"
 
+#include <cfp/backend/this_processor.hpp>
 #include <cfp/plan/mesh_search.hpp>
-#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/machine/machine_writer.hpp>
+#include <cfp/profile/measure/sweep.hpp>
 
 #include <filesystem>
 #include <random>
@@ -106,12 +108,47 @@ TEST_CASE("a machine with a mistake is refused by name") {
   CHECK(refused_with("[17179869184, 0.128]", "[17179869184, 0.0128]")
             .find("sweeps[0] contradicts levels: it sends 2348.8 GB/s, twice what any level carries") !=
         std::string::npos);
+  CHECK(refused_with("\"nodes\": 1", "\"nodes\": 1, \"at_once\": 2")
+            .find("sweeps[0].at_once must be as many such groups as a node has devices for") != std::string::npos);
   machine m = carried("a100-8");
   m.device.bandwidth = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(validate(m), "8x A100 80GB NVLink: device.bandwidth must be a positive number, got: nan");
   m = carried("h100-8x8-400g");
   std::swap(m.levels[0], m.levels[1]);
   CHECK_THROWS_WITH(validate(m), Catch::Contains("joins what a network joins; levels go from the inside out"));
+}
+
+TEST_CASE("what is written reads back equal, in every figure and its source") {
+  for (const auto& f : std::filesystem::directory_iterator(folder)) {
+    INFO(f.path());
+    const machine m = load_machine(f.path());
+    const std::string text = machine_text(m);
+    CHECK(read_machine(text) == m);
+    const nlohmann::json before = nlohmann::json::parse(text_of(f.path())), after = nlohmann::json::parse(text);
+    CHECK(after["sources"] == before["sources"]);
+    CHECK(after["sweeps"] == before["sweeps"]);
+    CHECK(after["levels"].size() == before["levels"].size());
+    for (const auto& [key, value] : before["device"].items()) CHECK(after["device"][key] == value);
+  }
+  machine odd = plain_machine(mesh_of({2, 4}), 1.0 / 3, 1e-300, 0, {{0, 1e11}, {1.0 / 7, 123456789.123}});
+  odd.name = "\"[ 1,\n 2 ]\", {a\\b}, größer";
+  odd.levels[0].channels = 3;
+  odd.levels[1].kind = interconnect::network;
+  odd.device.hand_over = 1e-9;
+  odd.sweeps = {{collective_kind::broadcast, 2, 2, 4, {{0.5, 0.1}, {1e300, 1e299}}, "[3, 4]"}};
+  odd.sources = {{"device.launch", "a guess, [5, 6]"}};
+  CHECK(read_machine(machine_text(odd)) == odd);
+  const std::string path = (std::filesystem::temp_directory_path() / "cfp_machines_written.json").string();
+  write_machine(odd, path);
+  CHECK(load_machine(path) == odd);
+  std::filesystem::remove(path);
+  CHECK_THROWS_AS(write_machine(odd, "/nowhere/machine.json"), bad_input);
+  machine bad = odd;
+  bad.device.launch = -1;
+  CHECK_THROWS_WITH(machine_text(bad), Catch::Contains("device.launch must be a number that is not negative, got: -1"));
+  bad = odd;
+  bad.device.product_rate["float16"] = 1;
+  CHECK_THROWS_WITH(machine_text(bad), Catch::Contains("has the key 'float16', which machines do not know"));
 }
 
 TEST_CASE("groups of devices sit where ranks do, and share what leaves a node") {
@@ -188,6 +225,113 @@ TEST_CASE("measured points are met, others are corrected by them") {
       }
     }
   }
+}
+
+TEST_CASE("groups that were measured at the same time are priced so") {
+  machine m = carried("v100-2x8-25g");
+  m.sweeps = {{collective_kind::all_gather, 2, 2, 8, {{1e6, 0.01}}, "a test"}};
+  validate(m);
+  const device_group eight = group_of(m, mesh_of({2, 8}), 0), one = group_of(m, mesh_of({2}), 0);
+  CHECK(collective_seconds(m, eight, collective_kind::all_gather, 1e6) == Approx(0.01));
+  // Of a group alone, the adapter its own, what is described is so many times as fast.
+  CHECK(eight.share[1] == 0.125);
+  CHECK(group_of(m, m.sweeps[0]).share[1] == 0.125);
+  CHECK(one.share[1] == 1);
+}
+
+namespace {
+
+// Sizes that take no time.
+sweep_options small_sweep() {
+  sweep_options o;
+  o.seconds = 0.01;
+  o.most = 1 << 14;
+  o.product = 256;
+  o.stream = 1 << 18;
+  o.memory = 1l << 30;
+  return o;
+}
+
+// Collectives on the axes of the mesh that was measured take what they took.
+void check_points(const machine& m, const mesh_shape& mesh, int axis, std::size_t first) {
+  const device_group g = group_of(m, mesh, axis);
+  for (std::size_t s = first; s < first + 4; ++s) {
+    const collective_sweep& w = m.sweeps[s];
+    INFO(collective_names[static_cast<std::size_t>(w.kind)] << " on axis " << axis);
+    CHECK(w.devices == mesh.size(axis));
+    REQUIRE(!w.points.empty());
+    for (const auto& [bytes, seconds] : w.points) {
+      const double whole = bytes * (w.kind == collective_kind::all_to_all ? w.devices : 1);
+      CHECK(collective_seconds(m, g, w.kind, whole) == Approx(seconds));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a sweep measures the ranks there are, and its machine plans") {
+  sweep_options o = small_sweep();
+  int calls = 0, last = -1;
+  bool in_order = true;
+  o.tell = [&](int done, int all, const std::string&) {
+    in_order = in_order && done > last && done < all;
+    last = done;
+    ++calls;
+  };
+  const mesh_shape mesh = mesh_of({2});
+  machine m = sweep(*threads(mesh), o);
+  CHECK(calls >= 1 + 1 + 1 + 4);
+  CHECK(in_order);
+  REQUIRE(m.sweeps.size() == 4);
+  check_points(m, mesh, 0, 0);
+  CHECK(m.sweeps[0].points.front().first == 1024);
+  CHECK(m.device.memory == 1l << 30);
+  CHECK(m.device.product_rate.size() == 1);
+  o.tell = {};
+  sweep_products(m, *threads(mesh, number::bfloat16), o);
+  CHECK(m.device.product_rate.count("bfloat16") == 1);
+  const machine read = read_machine(machine_text(m));
+  CHECK(read == m);
+  const nlohmann::json j = nlohmann::json::parse(machine_text(m));
+  check_sources(j["device"], "device", j["sources"]);
+  for (const auto& l : j["levels"]) check_sources(l, "levels." + l["name"].get<std::string>(), j["sources"]);
+  CHECK(m.sweeps[0].source.starts_with("measured by cfp sweep on " + this_processor() + ", 20"));
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  machine_options options;
+  options.lowered_for = 4;
+  const std::vector<mesh_plans> found = search_meshes(g, read, options, {mesh});
+  REQUIRE(found.front().plans.found() != nullptr);
+  CHECK(found.front().ms() > 0);
+}
+
+TEST_CASE("a sweep along two axes knows what shares the links between machines; one device has none") {
+  const mesh_shape mesh = mesh_of({2, 2});
+  sweep_options o = small_sweep();
+  o.seconds = 0.002;
+  o.most = 4096;
+  o.product = 64;
+  const machine m = sweep(*threads(mesh), o);
+  REQUIRE(m.sweeps.size() == 8);
+  REQUIRE(m.levels.size() == 2);
+  CHECK(m.levels[0].name == "model");  // from the inside out
+  CHECK(m.levels[1].kind == interconnect::network);
+  CHECK(m.sweeps[0].nodes == 1);
+  CHECK(m.sweeps[0].at_once == 1);
+  CHECK(m.sweeps[4].nodes == 2);
+  CHECK(m.sweeps[4].at_once == 2);
+  check_points(m, mesh, 1, 0);
+  check_points(m, mesh, 0, 4);
+  for (const mesh_shape& one : {mesh_of({1}), mesh_of({1, 1})}) {
+    o.memory = 0;
+    const machine alone = sweep(*threads(one), o);
+    CHECK(alone.devices() == 1);
+    CHECK(alone.sweeps.empty());
+    CHECK(alone.device.memory > 1l << 20);
+    CHECK(read_machine(machine_text(alone)) == alone);
+  }
+  CHECK(sweep(*threads(mesh_of({1, 2})), o).levels.size() == 1);
+  CHECK(sweep(*threads(mesh_of({2, 1})), o).levels[0].kind == interconnect::network);
+  CHECK_THROWS_WITH(sweep(*threads(mesh_of({1, 2, 1})), o), Catch::Contains("a sweep takes one axis, or two"));
 }
 
 TEST_CASE("small shards of products are slower than proportional, never slower than the whole") {

@@ -86,7 +86,7 @@ inline device_group group_of(const machine& m, const collective_sweep& s) {
   for (std::size_t l = 0; l < m.levels.size(); ++l) {
     const bool across = m.levels[l].kind == interconnect::network;
     g.within.push_back(across ? s.devices / s.nodes : l == 0 ? 1 : std::min(m.unit(l), s.devices / s.nodes));
-    g.share.push_back(1);
+    g.share.push_back(across ? 1.0 / s.at_once : 1);
   }
   return g;
 }

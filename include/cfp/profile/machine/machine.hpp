@@ -26,14 +26,18 @@ struct device_type {
   double hand_over = 0;     ///< seconds until one of its streams goes on that waited for the other
   double contention =
       1;  ///< how many times longer work takes while a collective runs beside it, and a collective while work does
+  friend bool operator==(const device_type&, const device_type&) = default;
 };
 
 /// A measured collective.
 struct collective_sweep {
   collective_kind kind = collective_kind::all_reduce;
   int devices = 1;
-  int nodes = 1;                                  ///< over which they are spread evenly
+  int nodes = 1;    ///< over which they are spread evenly
+  int at_once = 1;  ///< such groups on these nodes that did it at the same time and share what leaves a node
   std::vector<std::pair<double, double>> points;  ///< bytes (as nccl-tests counts them), seconds; bytes ascending
+  std::string source;                             ///< who measured it, in words
+  friend bool operator==(const collective_sweep&, const collective_sweep&) = default;
 };
 
 /// What joins devices, or groups of them, to larger groups.
@@ -48,6 +52,7 @@ struct interconnect {
   int channels = 1;    ///< of NCCL that it takes to reach this bandwidth
   double switch_reduction =
       0;  ///< bytes per second at which its switches add up an all-reduce (NVLS), or 0: they do not
+  friend bool operator==(const interconnect&, const interconnect&) = default;
 };
 
 struct machine {
@@ -56,6 +61,8 @@ struct machine {
   generation chips = generation::ampere;
   std::vector<interconnect> levels;      ///< from the inside out
   std::vector<collective_sweep> sweeps;  ///< what was measured on it
+  std::map<std::string, std::string>
+      sources;  ///< where figures are from, in words, by entry: "device.launch", "levels.NVLink.bandwidth"
 
   int devices() const {
     int n = 1;
@@ -68,6 +75,7 @@ struct machine {
     for (std::size_t l = 0; l < level; ++l) n *= levels[l].joins;
     return n;
   }
+  friend bool operator==(const machine&, const machine&) = default;
 };
 
 /// Links that take a latency per collective (seconds), and its bytes over a bandwidth (per second a device sends).

@@ -101,6 +101,8 @@ struct machine_check {
          ("a divisor of its " + std::to_string(w.devices) + " devices that the machine's " + std::to_string(nodes) +
           " nodes allow")
              .c_str());
+    must(w.at_once >= 1 && static_cast<long>(w.at_once) * w.devices / w.nodes <= m.devices() / nodes,
+         entry + ".at_once", w.at_once, "as many such groups as a node has devices for, 1 or more");
     if (w.points.empty()) refuse(entry + ".points must have at least one [bytes, seconds]");
     for (std::size_t p = 0; p < w.points.size(); ++p) {
       const std::string point = entry + ".points[" + std::to_string(p) + "]";
@@ -110,7 +112,7 @@ struct machine_check {
         refuse(point + " must have more bytes than the one before");
     }
     const double sent = static_cast<double>(bytes_sent(w.kind, 1 << 30, w.devices)) / (1 << 30) *
-                        w.points.back().first * (w.kind == collective_kind::all_to_all ? w.devices : 1);
+                        w.points.back().first * (w.kind == collective_kind::all_to_all ? w.devices : 1) * w.at_once;
     double most = 0;  // what any level could carry: on two nodes a tree, and a switch, need half of it
     for (const interconnect& i : m.levels) most = std::max({most, 2 * i.bandwidth, 2 * i.switch_reduction});
     if (w.points.back().second * most < sent)

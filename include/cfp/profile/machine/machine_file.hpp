@@ -29,7 +29,7 @@ class machine_reader : json_reader<invalid_machine> {
       for (const json& s : array(*sweeps, "sweeps"))
         out.sweeps.push_back(sweep(s, "sweeps[" + std::to_string(out.sweeps.size()) + "]"));
     if (const auto sources = all.find("sources"); sources != all.end())
-      for (const auto& [entry, source] : sources->items()) text(source, "sources." + entry);
+      for (const auto& [entry, source] : sources->items()) out.sources[entry] = text(source, "sources." + entry);
     try {
       validate(out);
     } catch (const invalid_machine& e) {
@@ -104,19 +104,20 @@ class machine_reader : json_reader<invalid_machine> {
     out.joins = count(value, at, "joins");
     out.bandwidth = number(value, at, "bandwidth");
     out.latency = number(value, at, "latency", 0);
-    if (out.kind != interconnect::plain) out.channels = count(value, at, "channels");
+    if (out.kind != interconnect::plain || value.contains("channels")) out.channels = count(value, at, "channels");
     out.switch_reduction = number(value, at, "switch_reduction", 0);
     return out;
   }
 
   collective_sweep sweep(const json& value, const std::string& at) const {
-    only(value, at, {"collective", "devices", "nodes", "source", "points"}, who);
+    only(value, at, {"collective", "devices", "nodes", "at_once", "source", "points"}, who);
     collective_sweep out;
     out.kind =
         static_cast<collective_kind>(one_of(member(value, at, "collective"), at + ".collective", collective_names));
     out.devices = count(value, at, "devices");
     out.nodes = count(value, at, "nodes");
-    text(member(value, at, "source"), at + ".source");
+    if (value.contains("at_once")) out.at_once = count(value, at, "at_once");
+    out.source = text(member(value, at, "source"), at + ".source");
     for (const json& p : array(member(value, at, "points"), at + ".points")) {
       const std::string point = at + ".points[" + std::to_string(out.points.size()) + "]";
       if (array(p, point).size() != 2) refuse(point + " must be [bytes, seconds], got " + p.dump());
