@@ -38,28 +38,13 @@ class launched_link {
     deadline = std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0), std::chrono::hours(8760));
     if (me.rank == 0) hub_ = std::make_unique<launched_hub>(me, deadline);
     const auto until = steady_clock::now() + deadline;
-    const std::string where = me.address + ":" + std::to_string(me.port), who = "rank " + std::to_string(me.rank);
     std::string why;
     socket_ = connect_to(me.address, me.port, until, why);
     if (!socket_)
-      throw communicator_error(who + " waited " + milliseconds(deadline) + " for rank 0 at " + where + ": " + why +
+      throw communicator_error("rank " + std::to_string(me.rank) + " waited " + milliseconds(deadline) +
+                               " for rank 0 at " + where() + ": " + why +
                                "; start rank 0 too, and set MASTER_ADDR and MASTER_PORT to where it is");
-    message m;
-    m.rank = me.rank;
-    m.size = me.size;
-    m.host = this_host();
-    m.bytes = me.job.size();
-    const std::string no_hub = "what answers " + who + " at " + where +
-                               " is not rank 0 of this job; set MASTER_PORT, " +
-                               "for all ranks, to a port that is free";
-    if (!socket_.send(&m, sizeof m, me.job.data(), me.job.size())) throw communicator_error(no_hub);
-    if (!socket_.readable(until + patience))
-      throw communicator_error(who + " is connected to " + where + " and was not answered within " +
-                               milliseconds(deadline) + "; is another program using this port (MASTER_PORT)?");
-    if (!socket_.receive(&m, sizeof m) || m.begins != message::mark || m.bytes > most_text)
-      throw communicator_error(no_hub);
-    if (m.kind != message_kind::welcome) throw communicator_error(who + ": " + text(m));
-    on_this_machine_ = m.size;
+    introduce(until + patience);
   }
   launched_link(const launched_link&) = delete;
 
@@ -142,6 +127,25 @@ class launched_link {
  private:
   static constexpr auto patience = std::chrono::seconds(2);
   static constexpr std::uint64_t most_text = std::uint64_t{1} << 30;
+
+  std::string where() const { return me_.address + ":" + std::to_string(me_.port); }
+
+  // Says who this is, and waits until all others have.
+  void introduce(steady_clock::time_point until) {
+    message m;
+    m.rank = me_.rank;
+    m.size = me_.size;
+    m.host = this_host();
+    m.bytes = me_.job.size();
+    bool is_hub = socket_.send(&m, sizeof m, me_.job.data(), me_.job.size());
+    while (is_hub && !socket_.readable(until)) is_hub = steady_clock::now() < until;
+    is_hub = is_hub && socket_.receive(&m, sizeof m) && m.begins == message::mark && m.bytes <= most_text;
+    if (!is_hub)
+      throw communicator_error("what rank " + std::to_string(me_.rank) + " finds at " + where() +
+                               " is not rank 0 of this job; set MASTER_PORT, for all ranks, to a port that is free");
+    if (m.kind != message_kind::welcome) throw communicator_error(text(m));
+    on_this_machine_ = m.size;
+  }
 
   std::string text(const message& m) const {
     std::string out(m.bytes, ' ');
