@@ -94,12 +94,18 @@ class launched_link {
       place = &a;
     }
     send(m, data, bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      a.sent = true;
+    }
+    changed_.notify_all();
     wait([&] { return a.now != awaited_answer::state::open; }, steady_clock::now() + limit);
     std::unique_lock lock(mutex_);
     place = nullptr;
     while (filled_ == &a) changed_.wait(lock);
     if (a.now != awaited_answer::state::open) return;
     end("rank 0, where ranks meet, does not answer: its process hangs, or its machine cannot be reached");
+    changed_.notify_all();
     a.now = awaited_answer::state::stopped;
     a.why = broken_;
     a.of_hub = false;
@@ -174,6 +180,7 @@ class launched_link {
     const bool fits = m.kind == message_kind::result && to != nullptr && m.bytes == to->bytes;
     if (m.kind == message_kind::result && !fits) return false;
     if (m.kind != message_kind::result && m.bytes > most_text) return false;
+    if (to != nullptr) changed_.wait(lock, [&] { return to->sent; });  // what is sent may be where the answer goes
     filled_ = to;
     std::string what;
     lock.unlock();
