@@ -482,6 +482,14 @@ TEST_CASE("a launched rank that ends its process early, with a word, is not take
     return message_of([&] { pool.run([](launched_context&) {}); });
   });
   CHECK(said == texts{"gone", "rank 0 takes no part in a job that others run"});
+  const auto amid = in_job(2, [](launched_context& c) {
+    if (c.rank == 1) {
+      cfp::detail::launched_jobs::of_this_process().end();
+      ::_exit(0);
+    }
+    all_reduce(c);
+  });
+  CHECK(amid == texts{"rank 1 ended its process before the job was over\n  then rank 0" + stopped, ""});
 }
 
 TEST_CASE("launched ranks that have not all come by the deadline of the start say who is missing") {
