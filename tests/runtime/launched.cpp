@@ -526,6 +526,23 @@ TEST_CASE("launched ranks may start in any order, and again after a start that f
   CHECK(said == texts{"1", "1"});
 }
 
+TEST_CASE("a launched rank that finds one who hangs up waits for rank 0") {
+  const int port = free_port();
+  const auto works = [&](int rank) {
+    return process([=] {
+      launched_pool pool({2}, at(port, rank, 2));
+      return std::to_string(sum_of_ranks(pool));
+    });
+  };
+  socket_end listener = cfp::detail::listen_at("127.0.0.1", port);  // as of a job that ends
+  process one = works(1);
+  for (int i = 0; i < 2; ++i) CHECK(socket_end(::accept(listener.fd(), nullptr, nullptr)));
+  { const socket_end ends = std::move(listener); }
+  process zero = works(0);
+  CHECK(zero.said() == "1");
+  CHECK(one.said() == "1");
+}
+
 TEST_CASE("who is none of the job is refused where launched ranks meet, which goes on") {
   const int port = free_port();
   const auto works = [&](int rank) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,13 +39,7 @@ class launched_link {
     deadline = std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0), std::chrono::hours(8760));
     if (me.rank == 0) hub_ = std::make_unique<launched_hub>(me, deadline);
     const auto until = steady_clock::now() + deadline;
-    std::string why;
-    socket_ = connect_to(me.address, me.port, until, why);
-    if (!socket_)
-      throw communicator_error("rank " + std::to_string(me.rank) + " waited " + milliseconds(deadline) +
-                               " for rank 0 at " + where() + ": " + why +
-                               "; start rank 0 too, and set MASTER_ADDR and MASTER_PORT to where it is");
-    introduce(until + patience);
+    while (!introduce(deadline, until)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   launched_link(const launched_link&) = delete;
 
@@ -136,21 +131,30 @@ class launched_link {
 
   std::string where() const { return me_.address + ":" + std::to_string(me_.port); }
 
-  // Says who this is, and waits until all others have.
-  void introduce(steady_clock::time_point until) {
+  // Says who this is, and waits until all others have. False: who was there has ended without a word, as rank 0 of a
+  // job before this one may; another may come.
+  bool introduce(std::chrono::nanoseconds deadline, steady_clock::time_point until) {
+    const std::string who = "rank " + std::to_string(me_.rank);
+    std::string why;
+    socket_ = connect_to(me_.address, me_.port, until, why);
+    if (!socket_)
+      throw communicator_error(who + " waited " + milliseconds(deadline) + " for rank 0 at " + where() + ": " + why +
+                               "; start rank 0 too, and set MASTER_ADDR and MASTER_PORT to where it is");
     message m;
     m.rank = me_.rank;
     m.size = me_.size;
     m.host = this_host();
     m.bytes = me_.job.size();
-    bool is_hub = socket_.send(&m, sizeof m, me_.job.data(), me_.job.size());
-    while (is_hub && !socket_.readable(until)) is_hub = steady_clock::now() < until;
-    is_hub = is_hub && socket_.receive(&m, sizeof m) && m.begins == message::mark && m.bytes <= most_text;
-    if (!is_hub)
-      throw communicator_error("what rank " + std::to_string(me_.rank) + " finds at " + where() +
+    bool answered = socket_.send(&m, sizeof m, me_.job.data(), me_.job.size());
+    while (answered && !socket_.readable(until + patience)) answered = steady_clock::now() < until + patience;
+    answered = answered && socket_.receive(&m, sizeof m);
+    if (!answered && steady_clock::now() < until) return false;
+    if (!answered || m.begins != message::mark || m.bytes > most_text)
+      throw communicator_error("what " + who + " finds at " + where() +
                                " is not rank 0 of this job; set MASTER_PORT, for all ranks, to a port that is free");
     if (m.kind != message_kind::welcome) throw communicator_error(text(m));
     on_this_machine_ = m.size;
+    return true;
   }
 
   std::string text(const message& m) const {
