@@ -75,16 +75,16 @@ class process {
     child_ = ::fork();
     REQUIRE(child_ >= 0);
     if (child_ == 0) {
-      ::alarm(30);  // it hangs
+      ::alarm(120);  // it hangs
       std::string said;
       try {
         said = f();
       } catch (const std::exception& e) {
         said = e.what();
       }
+      cfp::detail::launched_jobs::of_this_process().end();
       for (std::size_t at = 0; at < said.size();)
         at += static_cast<std::size_t>(std::max<ssize_t>(0, ::write(ends[1], said.data() + at, said.size() - at)));
-      cfp::detail::launched_jobs::of_this_process().end();
       ::_exit(0);
     }
     ::close(ends[1]);
@@ -141,19 +141,29 @@ using texts = std::vector<std::string>;
 
 const std::string stopped = " stopped in all_reduce of 8 elements on axis 0";
 
+/// What random collectives bring about, in short: FNV-1a of all their bytes.
+template <class T, class Context>
+std::string exchanged(Context& c, unsigned seed) {
+  std::vector<std::byte> all;
+  exchange<T>(c, seed, all);
+  std::uint64_t hash = 14695981039346656037u;
+  for (const std::byte b : all) hash = (hash ^ static_cast<std::uint64_t>(b)) * 1099511628211u;
+  return std::to_string(all.size()) + " " + std::to_string(hash);
+}
+
 template <class T>
-std::string as_threads(launched_pool& pool) {
-  for (unsigned seed = 1; seed <= 2; ++seed) {
-    std::vector<std::byte> mine, expected;
-    pool.run([&](launched_context& c) { exchange<T>(c, seed, mine); });
-    cfp::run_ranks(pool.mesh(), [&](cfp::rank_context& c) {
-      std::vector<std::byte> of_thread;
-      exchange<T>(c, seed, of_thread);
-      if (c.rank == pool.rank()) expected = of_thread;
-    });
-    if (mine != expected) return "differs with seed " + std::to_string(seed);
-  }
-  return "";
+void check_as_threads(const std::vector<int>& mesh, unsigned seed) {
+  const int ranks = cfp::rank_grid(mesh).size();
+  const auto said = in_processes(ranks, [&](const launched_rank& me) {
+    launched_pool pool(mesh, me);
+    std::string out;
+    pool.run([&](launched_context& c) { out = exchanged<T>(c, seed); });
+    return out + (pool.on_this_machine() == ranks ? "" : " on several machines");
+  });
+  std::vector<std::string> expected(static_cast<std::size_t>(ranks));
+  cfp::run_ranks(mesh,
+                 [&](cfp::rank_context& c) { expected[static_cast<std::size_t>(c.rank)] = exchanged<T>(c, seed); });
+  CHECK(said == expected);
 }
 
 int sum_of_ranks(launched_pool& pool) {
@@ -186,6 +196,10 @@ TEST_CASE("a launcher says which rank a process is") {
   REQUIRE(torchrun.has_value());
   CHECK((torchrun->rank == 5 && torchrun->size == 8 && torchrun->local_rank == 1));
   CHECK((torchrun->address == "node7" && torchrun->port == 1234 && torchrun->job == "a"));
+  const auto agent =
+      find({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_PORT", "1234"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  REQUIRE(agent.has_value());
+  CHECK(agent->port == 1235);  // torchrun itself listens at the other
   const auto open_mpi = find({{"OMPI_COMM_WORLD_RANK", "2"},
                               {"OMPI_COMM_WORLD_SIZE", "3"},
                               {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
@@ -241,16 +255,13 @@ TEST_CASE("a pool of launched ranks needs a launcher, and one that started as ma
 }
 
 TEST_CASE("collectives of launched ranks are those of threads, to the bit, and so is what is counted") {
-  for (const std::vector<int>& mesh : {std::vector<int>{2}, {3}, {2, 2}, {1}}) {
-    const auto said = in_processes(cfp::rank_grid(mesh).size(), [&](const launched_rank& me) {
-      launched_pool pool(mesh, me);
-      return "float " + as_threads<float>(pool) + " bf16 " + as_threads<cfp::bf16>(pool) + " fp16 " +
-             as_threads<cfp::fp16>(pool) + " double " + as_threads<double>(pool) + " int32 " +
-             as_threads<std::int32_t>(pool) + " uint8 " + as_threads<std::uint8_t>(pool) +
-             (pool.on_this_machine() == pool.size() ? "" : " on several machines");
-    });
-    for (const std::string& s : said) CHECK(s == "float  bf16  fp16  double  int32  uint8 ");
-  }
+  for (unsigned seed = 1; seed <= 2; ++seed)
+    for (const std::vector<int>& mesh : {std::vector<int>{2}, {3}, {2, 2}, {1}}) check_as_threads<float>(mesh, seed);
+  check_as_threads<double>({3}, 3);
+  check_as_threads<cfp::bf16>({3}, 4);
+  check_as_threads<cfp::fp16>({3}, 5);
+  check_as_threads<std::int32_t>({3}, 6);
+  check_as_threads<std::uint8_t>({3}, 7);
 }
 
 TEST_CASE("what launched ranks move may be larger than one piece of it") {
@@ -474,6 +485,14 @@ TEST_CASE("a launched rank that ends its process early, with a word, is not take
     return message_of([&] { pool.run([](launched_context&) {}); });
   });
   CHECK(said == texts{"gone", "rank 0 takes no part in a job that others run"});
+  const auto amid = in_job(2, [](launched_context& c) {
+    if (c.rank == 1) {
+      cfp::detail::launched_jobs::of_this_process().end();
+      ::_exit(0);
+    }
+    all_reduce(c);
+  });
+  CHECK(amid == texts{"rank 1 ended its process before the job was over\n  then rank 0" + stopped, ""});
 }
 
 TEST_CASE("launched ranks that have not all come by the deadline of the start say who is missing") {
@@ -487,9 +506,9 @@ TEST_CASE("launched ranks that have not all come by the deadline of the start sa
         return "started";
       },
       port);
-  const std::string missing = "waited 300 ms for rank 2, rank 3 to connect to " + where +
+  const std::string missing = "rank 0 waited 300 ms for rank 2, rank 3 to connect to " + where +
                               "; start all 4 ranks, with the same MASTER_ADDR and MASTER_PORT";
-  CHECK(said == texts{"rank 0: " + missing, "rank 1: " + missing, "not here", "not here"});
+  CHECK(said == texts{missing, missing, "not here", "not here"});
   CHECK(message_of([&] { launched_pool pool({2}, at(port, 1, 2), 100ms); }) ==
         "rank 1 waited 100 ms for rank 0 at " + where +
             ": Connection refused; start rank 0 too, and set MASTER_ADDR and MASTER_PORT to where it is");
@@ -501,13 +520,30 @@ TEST_CASE("launched ranks may start in any order, and again after a start that f
       std::this_thread::sleep_for(150ms);
       if (message_of([&] {
             launched_pool alone({2}, {0, 2, 0, me.address, free_port()}, 20ms);
-          }).rfind("rank 0: waited", 0) != 0)
+          }).rfind("rank 0 waited", 0) != 0)
         return std::string("no failure");
     }
     launched_pool pool({2}, me);
     return std::to_string(sum_of_ranks(pool));
   });
   CHECK(said == texts{"1", "1"});
+}
+
+TEST_CASE("a launched rank that finds one who hangs up waits for rank 0") {
+  const int port = free_port();
+  const auto works = [&](int rank) {
+    return process([=] {
+      launched_pool pool({2}, at(port, rank, 2));
+      return std::to_string(sum_of_ranks(pool));
+    });
+  };
+  socket_end listener = cfp::detail::listen_at("127.0.0.1", port);  // as of a job that ends
+  process one = works(1);
+  for (int i = 0; i < 2; ++i) CHECK(socket_end(::accept(listener.fd(), nullptr, nullptr)));
+  { const socket_end ends = std::move(listener); }
+  process zero = works(0);
+  CHECK(zero.said() == "1");
+  CHECK(one.said() == "1");
 }
 
 TEST_CASE("who is none of the job is refused where launched ranks meet, which goes on") {
@@ -526,12 +562,11 @@ TEST_CASE("who is none of the job is refused where launched ranks meet, which go
   };
   launched_rank other_job = at(port, 1, 2);
   other_job.job = "b";
-  CHECK(
-      stranger(at(port, 2, 3), 3) ==
-      "rank 2: rank 2 is one of 3 ranks and rank 0 one of 2: they are not of one job; give each job a port of its own "
-      "(MASTER_PORT)");
+  CHECK(stranger(at(port, 2, 3), 3) ==
+        "rank 2 is one of 3 ranks and rank 0 one of 2: they are not of one job; give each job a port of its own "
+        "(MASTER_PORT)");
   CHECK(stranger(other_job, 2) ==
-        "rank 1: rank 1 is of job \"b\" and rank 0 of job \"\"; give each job a port of its own (MASTER_PORT)");
+        "rank 1 is of job \"b\" and rank 0 of job \"\"; give each job a port of its own (MASTER_PORT)");
   const auto garbage = [&](const std::string& text) {
     std::string why;
     const socket_end s = cfp::detail::connect_to("127.0.0.1", port, std::chrono::steady_clock::now() + 2s, why);
@@ -543,7 +578,7 @@ TEST_CASE("who is none of the job is refused where launched ranks meet, which go
   process one = works(1);
   std::this_thread::sleep_for(150ms);
   CHECK(stranger(at(port, 1, 2), 2) ==
-        "rank 1: rank 1 is there twice; start each rank once, and give each job a port of its own (MASTER_PORT)");
+        "rank 1 is there twice; start each rank once, and give each job a port of its own (MASTER_PORT)");
   CHECK_FALSE(garbage("x"));
   CHECK(message_of([&] { launched_pool pool({2}, at(port, 0, 2), 1s); }) ==
         "rank 0 cannot listen at 127.0.0.1:" + std::to_string(port) +

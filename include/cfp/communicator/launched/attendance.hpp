@@ -56,7 +56,7 @@ class attendance {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       if (ranks_[r].connection == nullptr) who += (who.empty() ? "rank " : ", rank ") + std::to_string(r);
     if (who.empty()) return who;
-    return "waited " + milliseconds(waited) + " for " + who + " to connect to " + me_.address + ":" +
+    return "rank 0 waited " + milliseconds(waited) + " for " + who + " to connect to " + me_.address + ":" +
            std::to_string(me_.port) + (refused_.empty() ? "" : ", where this was refused: " + refused_) +
            "; start all " + std::to_string(me_.size) + " ranks, with the same MASTER_ADDR and MASTER_PORT";
   }

@@ -67,6 +67,7 @@ class launched_hub {
   bool done() {
     if (!closing_) return false;
     if (closed_ == steady_clock::time_point()) closed_ = steady_clock::now();
+    if (listener_) listener_ = socket_end();  // the port is free for another job
     if (steady_clock::now() - closed_ >= last_wait) return true;
     return std::all_of(connections_.begin(), connections_.end(), [&](const hub_connection& c) {
       return !c.sending() && (state_ != start::made || c.goodbye || c.rank < 0);

@@ -14,6 +14,7 @@ namespace cfp::inline v0_1::detail {
 struct awaited_answer {
   std::byte* to = nullptr;
   std::size_t bytes = 0;
+  bool sent = false;
   enum class state { open, result, stopped } now = state::open;
   std::string why{};   // it is stopped
   bool of_hub = true;  // it says so

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,28 +39,7 @@ class launched_link {
     deadline = std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0), std::chrono::hours(8760));
     if (me.rank == 0) hub_ = std::make_unique<launched_hub>(me, deadline);
     const auto until = steady_clock::now() + deadline;
-    const std::string where = me.address + ":" + std::to_string(me.port), who = "rank " + std::to_string(me.rank);
-    std::string why;
-    socket_ = connect_to(me.address, me.port, until, why);
-    if (!socket_)
-      throw communicator_error(who + " waited " + milliseconds(deadline) + " for rank 0 at " + where + ": " + why +
-                               "; start rank 0 too, and set MASTER_ADDR and MASTER_PORT to where it is");
-    message m;
-    m.rank = me.rank;
-    m.size = me.size;
-    m.host = this_host();
-    m.bytes = me.job.size();
-    const std::string no_hub = "what answers " + who + " at " + where +
-                               " is not rank 0 of this job; set MASTER_PORT, " +
-                               "for all ranks, to a port that is free";
-    if (!socket_.send(&m, sizeof m, me.job.data(), me.job.size())) throw communicator_error(no_hub);
-    if (!socket_.readable(until + patience))
-      throw communicator_error(who + " is connected to " + where + " and was not answered within " +
-                               milliseconds(deadline) + "; is another program using this port (MASTER_PORT)?");
-    if (!socket_.receive(&m, sizeof m) || m.begins != message::mark || m.bytes > most_text)
-      throw communicator_error(no_hub);
-    if (m.kind != message_kind::welcome) throw communicator_error(who + ": " + text(m));
-    on_this_machine_ = m.size;
+    while (!introduce(deadline, until)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   launched_link(const launched_link&) = delete;
 
@@ -109,12 +89,18 @@ class launched_link {
       place = &a;
     }
     send(m, data, bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      a.sent = true;
+    }
+    changed_.notify_all();
     wait([&] { return a.now != awaited_answer::state::open; }, steady_clock::now() + limit);
     std::unique_lock lock(mutex_);
     place = nullptr;
     while (filled_ == &a) changed_.wait(lock);
     if (a.now != awaited_answer::state::open) return;
     end("rank 0, where ranks meet, does not answer: its process hangs, or its machine cannot be reached");
+    changed_.notify_all();
     a.now = awaited_answer::state::stopped;
     a.why = broken_;
     a.of_hub = false;
@@ -143,6 +129,34 @@ class launched_link {
   static constexpr auto patience = std::chrono::seconds(2);
   static constexpr std::uint64_t most_text = std::uint64_t{1} << 30;
 
+  std::string where() const { return me_.address + ":" + std::to_string(me_.port); }
+
+  // Says who this is, and waits until all others have. False: who was there has ended without a word, as rank 0 of a
+  // job before this one may; another may come.
+  bool introduce(std::chrono::nanoseconds deadline, steady_clock::time_point until) {
+    const std::string who = "rank " + std::to_string(me_.rank);
+    std::string why;
+    socket_ = connect_to(me_.address, me_.port, until, why);
+    if (!socket_)
+      throw communicator_error(who + " waited " + milliseconds(deadline) + " for rank 0 at " + where() + ": " + why +
+                               "; start rank 0 too, and set MASTER_ADDR and MASTER_PORT to where it is");
+    message m;
+    m.rank = me_.rank;
+    m.size = me_.size;
+    m.host = this_host();
+    m.bytes = me_.job.size();
+    bool answered = socket_.send(&m, sizeof m, me_.job.data(), me_.job.size());
+    while (answered && !socket_.readable(until + patience)) answered = steady_clock::now() < until + patience;
+    answered = answered && socket_.receive(&m, sizeof m);
+    if (!answered && steady_clock::now() < until) return false;
+    if (!answered || m.begins != message::mark || m.bytes > most_text)
+      throw communicator_error("what " + who + " finds at " + where() +
+                               " is not rank 0 of this job; set MASTER_PORT, for all ranks, to a port that is free");
+    if (m.kind != message_kind::welcome) throw communicator_error(text(m));
+    on_this_machine_ = m.size;
+    return true;
+  }
+
   std::string text(const message& m) const {
     std::string out(m.bytes, ' ');
     return socket_.receive(out.data(), out.size()) ? out : "";
@@ -170,6 +184,7 @@ class launched_link {
     const bool fits = m.kind == message_kind::result && to != nullptr && m.bytes == to->bytes;
     if (m.kind == message_kind::result && !fits) return false;
     if (m.kind != message_kind::result && m.bytes > most_text) return false;
+    if (to != nullptr) changed_.wait(lock, [&] { return to->sent; });  // what is sent may be where the answer goes
     filled_ = to;
     std::string what;
     lock.unlock();

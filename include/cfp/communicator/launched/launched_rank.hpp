@@ -86,14 +86,16 @@ inline void find_address(const launch_environment& is, const launcher_names& nam
                                 " processes are on several hosts, and MASTER_ADDR is not set; set it, for all of them, "
                                 "to the name or address of rank 0's host");
   out.port = is.number("MASTER_PORT", 1, 65535).value_or(out.port);
+  // torchrun listens there itself, and says so: then ranks meet at the port beside.
+  if (is.text("TORCHELASTIC_USE_AGENT_STORE") == "True") out.port += out.port < 65535 ? 1 : -1;
 }
 
 }  // namespace detail
 
 /// What the environment says: as torchrun sets it, or a hand (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE); else as
 /// Open MPI's mpirun does, MPICH's and Intel's, or Slurm's srun. For all of them MASTER_ADDR and MASTER_PORT say where
-/// rank 0 is: port 29500 unless set, and this host if all ranks are on it. Nothing: no launcher has started this
-/// process. Throws std::invalid_argument for values that cannot be.
+/// rank 0 is: port 29500 unless set (beside it, if torchrun uses it), and this host if all ranks are on it. Nothing: no
+/// launcher has started this process. Throws std::invalid_argument for values that cannot be.
 inline std::optional<launched_rank> find_launched_rank(const environment_variable& variable) {
   const detail::launch_environment is(variable);
   for (const detail::launcher_names& names : detail::launchers) {

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -60,6 +61,11 @@ class socket_end {
 
   /// Whether there is something to read, or an end, by then.
   bool readable(steady_clock::time_point until) const {
+    for (const auto soon = std::min(until, steady_clock::now() + brief); steady_clock::now() < soon;) {
+      char next = 0;
+      if (::recv(fd_, &next, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN) return true;
+      sched_yield();
+    }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
     pollfd one{fd_, POLLIN, 0};
     return ::poll(&one, 1, static_cast<int>(std::clamp<long>(left, 0, 60000))) > 0;
@@ -95,21 +101,24 @@ class socket_end {
   }
 
  private:
+  static constexpr auto brief = std::chrono::microseconds(20);  // of waiting awake: to fall asleep takes as long
+
   int fd_ = -1;
 };
 
-using resolved_addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+struct free_addresses {
+  void operator()(addrinfo* a) const { freeaddrinfo(a); }
+};
+using resolved_addresses = std::unique_ptr<addrinfo, free_addresses>;
 
 /// Of a host, null with `why` if it is not known. Null in place of a host: every interface of this one.
 inline resolved_addresses resolve(const char* host, int port, std::string& why) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = host == nullptr ? AI_PASSIVE : 0;
-  if (const int code = getaddrinfo(host, std::to_string(port).c_str(), &hints, &found); code != 0)
-    why = gai_strerror(code), found = nullptr;
-  return {found, [](addrinfo* a) {
-            if (a != nullptr) freeaddrinfo(a);
-          }};
+  const int code = getaddrinfo(host, std::to_string(port).c_str(), &hints, &found);
+  if (code != 0) why = gai_strerror(code);
+  return resolved_addresses(code == 0 ? found : nullptr);
 }
 
 inline bool names_loopback(const std::string& address) {
