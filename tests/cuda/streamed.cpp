@@ -41,6 +41,11 @@ void check_nothing_wrong() {
   CHECK(seen.misuses == 0);
   CHECK(seen.made == seen.destroyed + seen.aborted);
   CHECK(seen.events == 0);
+  CHECK(seen.pinned == 0);
+}
+
+void one_step_ahead(loaded_program& on, const program& p, shared_batches& data, long number) {
+  on.run_ahead(number, p.passes, [&](int pass) { data.feed(on, number * p.passes + pass); });
 }
 
 struct outcome {
@@ -90,8 +95,8 @@ void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
   }
 }
 
-// What ranks say when job(rank, step) is called before each step of a training.
-std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job) {
+// What ranks say when job(rank, step) is called before each step of a training, which waits for each or runs ahead.
+std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job, bool ahead = false) {
   const graph g = differentiate(refine(gpt(one_layer())));
   const byte_text text(some_text(), 4, 8, 5);
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
@@ -105,8 +110,10 @@ std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, lo
       const std::unique_ptr<loaded_program> loaded = r.load(p.code, g, 3);
       for (long step = 1; step <= 6; ++step) {
         before(r, step);
-        one_step(*loaded, p.code, batches, step);
+        if (ahead) one_step_ahead(*loaded, p.code, batches, step);
+        else one_step(*loaded, p.code, batches, step);
       }
+      while (ahead && loaded->ended(true)) {}
     });
   };
   std::string said;
@@ -142,6 +149,79 @@ TEST_CASE("micro-batches and clipping in streams and graphs") {
   how.micro_batches = 2;
   const graph g = differentiate(refine(gpt(c)), how);
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
+}
+
+TEST_CASE("steps are issued while those before are on their way, at most two passes") {
+  for (const int passes : {1, 2}) {
+    CAPTURE(passes);
+    stand_in::reset();
+    gpt_config c = one_layer();
+    c.batch = 4 / passes;
+    training how;
+    if (passes > 1) how.micro_batches = passes;
+    const graph g = differentiate(refine(gpt(c)), how);
+    const byte_text text(some_text(), c.batch, 8, 5);
+    const mesh_shape mesh = mesh_of({1});
+    {
+      const std::unique_ptr<backend> on = streamed::gpus_with<streamed::host_products>(mesh, number::float32);
+      program p = lower(g, mesh, sharding::replicated(g), all_operations(g), sizeof(float));
+      on->lowered_for().complete(p, g);
+      shared_batches batches(g, text);
+      const trained known = train(*emulated_gpus(mesh, number::float32), p, g, text, 5, 3);
+      on->run([&](rank& r) {
+        const std::unique_ptr<loaded_program> loaded = r.load(p, g, 3);
+        const int before = seen.asked;
+        std::vector<double> loss;
+        for (long step = 1; step <= 5; ++step) {
+          one_step_ahead(*loaded, p, batches, step);
+          // The host has asked for nothing before a third pass, and knows what is two passes back.
+          CHECK((seen.asked > before) == (step * passes > 2));
+          while (const auto known_now = loaded->ended(false)) loss.push_back(*known_now);
+          CHECK(static_cast<long>(loss.size()) == std::max(0l, (step * passes - 2) / passes));
+        }
+        while (const auto last = loaded->ended(true)) loss.push_back(*last);
+        CHECK(loss == known.loss);
+        CHECK(!loaded->ended(true));
+        one_step_ahead(*loaded, p, batches, 6);  // what is on its way ends before its memory does
+      });
+    }
+    check_nothing_wrong();
+  }
+}
+
+TEST_CASE("of a training that runs ahead every step is told, and it ends alike on all ranks") {
+  const graph g = differentiate(refine(gpt(one_layer())));
+  const byte_text text(some_text(), 4, 8, 5);
+  const mesh_shape mesh = mesh_of({2});
+  std::mt19937 random(7);
+  plan p = random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh), random, sizeof(float));
+  stand_in::reset();
+  {
+    const std::unique_ptr<backend> on = streamed::gpus_with<streamed::host_products>(mesh, number::float32);
+    on->lowered_for().complete(p.code, g);
+    trainer t(*on, p.code, g, 3);
+    std::vector<double> told;
+    train_options how;
+    long enough = 0;
+    how.tell = [&](const step_report& r) {
+      told.push_back(r.loss);
+      CHECK(r.step == static_cast<long>(told.size()));
+      return r.step != enough;
+    };
+    CHECK(t.run(text, 3, how).loss == told);
+    REQUIRE(told.size() == 3);
+    enough = 5;
+    CHECK_THROWS_AS(t.run(text, 9, how), cancelled);
+    CHECK(t.done() == 7);  // two were on their way
+    CHECK(told.size() == 7);
+    const batch_source short_of = [&](long number) { return number < 10 ? text(number) : batch{}; };
+    CHECK_THROWS_AS(t.run(short_of, 9, how), bad_input);
+    CHECK(t.done() == 9);
+    CHECK(told.size() == 9);
+    trainer unbroken(*on, p.code, g, 3);
+    CHECK(unbroken.run(text, 9).loss == told);
+  }
+  check_nothing_wrong();
 }
 
 TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused") {
@@ -183,16 +263,20 @@ TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused")
 }
 
 TEST_CASE("a rank that fails after its steps became graphs is reported by all, and nobody waits for ever") {
-  for (const long when : {1, 2, 3, 5}) {
-    stand_in::reset();
-    CAPTURE(when);
-    const std::string said = said_when(mesh_of({2, 2}), [&](rank& r, long step) {
-      if (step == when && r.number() == 1) throw std::runtime_error("out of luck");
-    });
-    CHECK(contains(said, "rank 1 failed: out of luck"));
-    for (const int r : {0, 2, 3}) CHECK(contains(said, "rank " + std::to_string(r) + " stopped in "));
-    check_nothing_wrong();
-  }
+  for (const bool ahead : {false, true})
+    for (const long when : {1, 2, 3, 5}) {
+      stand_in::reset();
+      CAPTURE(when, ahead);
+      const std::string said = said_when(
+          mesh_of({2, 2}),
+          [&](rank& r, long step) {
+            if (step == when && r.number() == 1) throw std::runtime_error("out of luck");
+          },
+          ahead);
+      CHECK(contains(said, "rank 1 failed: out of luck"));
+      for (const int r : {0, 2, 3}) CHECK(contains(said, "rank " + std::to_string(r) + " stopped in "));
+      check_nothing_wrong();
+    }
 }
 
 TEST_CASE("a rank that does not come is missed at the deadline, before and after steps became graphs") {
@@ -201,9 +285,12 @@ TEST_CASE("a rank that does not come is missed at the deadline, before and after
     CAPTURE(when);
     streamed::deadline = 1s;
     const auto begin = std::chrono::steady_clock::now();
-    const std::string said = said_when(mesh_of({2}), [&](rank& r, long step) {
-      if (step == when && r.number() == 1) std::this_thread::sleep_for(3s);
-    });
+    const std::string said = said_when(
+        mesh_of({2}),
+        [&](rank& r, long step) {
+          if (step == when && r.number() == 1) std::this_thread::sleep_for(3s);
+        },
+        when == 4);
     CAPTURE(said);
     CHECK(std::chrono::steady_clock::now() - begin < 30s);
     CHECK(contains(said, "rank 0 failed: "));
@@ -214,12 +301,17 @@ TEST_CASE("a rank that does not come is missed at the deadline, before and after
 }
 
 TEST_CASE("work that fails on a GPU in a graph reaches all") {
-  stand_in::reset();
-  const std::string said = said_when(mesh_of({2}), [&](rank& r, long step) {
-    if (step == 3 && r.number() == 1) stand_in::fault.stream_broken = 1;
-  });
-  CHECK(contains(said, "rank 1 failed: "));
-  CHECK(contains(said, "cudaErrorIllegalAddress"));
+  for (const bool ahead : {false, true}) {
+    stand_in::reset();
+    const std::string said = said_when(
+        mesh_of({2}),
+        [&](rank& r, long step) {
+          if (step == 3 && r.number() == 1) stand_in::fault.stream_broken = 1;
+        },
+        ahead);
+    CHECK(contains(said, "rank 1 failed: "));
+    CHECK(contains(said, "cudaErrorIllegalAddress"));
+  }
 }
 
 TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPUs of the stand-in") {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -40,6 +41,14 @@ class loaded_program {
   virtual void step(long number, int passes, const std::function<void(int pass)>& feed = {}) = 0;
   /// The loss of the last step, complete on every rank: the mean over its passes.
   virtual double loss() const = 0;
+
+  /// The same, but it returns while the device still works, if it works by itself (a GPU): at most two passes are on
+  /// their way. Such a step is in no times. An error of it may be thrown by a later call.
+  virtual void run_ahead(long number, int passes, const std::function<void(int pass)>& feed = {}) = 0;
+  /// The losses of steps that ran ahead, in order, each once: the next, or none where it is not known. To `wait` is to
+  /// take what is on its way too; none then says that there is none, and that all that was issued is done. How many
+  /// are known without waiting depends on nothing but the calls before.
+  virtual std::optional<double> ended(bool wait) = 0;
 
   /// This rank's piece of a whole input, weight or state.
   virtual void give(int value, const given_tensor& whole) = 0;

@@ -90,7 +90,8 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
       how.tell = [&](const step_report& r) {
         const double share =
             static_cast<double>(r.step - (from != nullptr ? from->step() : 0)) / static_cast<double>(steps);
-        return !(stop = !s.o.tell({what, begin + (end - begin) * share}));
+        stop = !s.o.tell({what, begin + (end - begin) * share}) || stop;  // of steps on their way it is told after that
+        return !stop;
       };
     s.tell(what, begin);
     trained out;

@@ -32,7 +32,10 @@ class basic_rank_gpu : public Gpu {
   template <class Context>
   basic_rank_gpu(const typename Gpu::parts& shared, Context& control, const nccl_options& options = {})
       : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, options)) {
-    this->wait_by([this] { world_->synchronise(this->main().stream()); });
+    this->wait_by([this](cudaEvent_t e) {
+      if (e == nullptr) world_->synchronise(this->main().stream());
+      else world_->synchronise(this->main().stream(), e);
+    });
     from_first_ = [&control](std::span<std::byte> x) { control.world.broadcast(x.data(), x.size(), 0); };
   }
 
