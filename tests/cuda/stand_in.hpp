@@ -24,6 +24,13 @@ struct faults {
 };
 inline faults fault;
 
+/// Bytes of each GPU: all, and what is taken before anybody asks for memory.
+struct gpu_size {
+  std::atomic<long> total{1l << 40};
+  static constexpr long context = 3 << 20, communicator = 1 << 19;
+};
+inline gpu_size size_of_gpu;
+
 /// The one GPU that this thread sees, as schedulers may show it; none: all of them.
 inline thread_local int only_gpu = none;
 
@@ -40,6 +47,7 @@ inline record seen;
 
 inline void reset() {
   fault.gpus = 64;
+  size_of_gpu.total = 1l << 40;
   for (std::atomic<int>* f : {&fault.has_no_gpu, &fault.start_refused, &fault.start_unending, &fault.split_broken,
                               &fault.issue_unending, &fault.broken, &fault.stream_broken, &fault.end_unending})
     *f = none;

@@ -104,6 +104,8 @@ struct pinned {
   int in_use = 0;
 };
 std::map<const char*, pinned> all_pinned;
+std::map<void*, std::pair<int, long>> blocks;  // of memory of GPUs: of which, bytes
+std::map<int, long> taken;                     // of each GPU
 
 pinned* pinned_at(const void* at) {
   const auto* const p = static_cast<const char*>(at);
@@ -226,6 +228,8 @@ void drop_collectives(ncclComm_t comm) {
     for (operation& o : s->operations) o.done = o.done || (o.comm != nullptr && o.comm == comm);
 }
 
+void take_of(int of_device, long bytes) { taken[of_device] += bytes; }
+
 void later(cudaStream_t stream, std::function<void()> work) {
   ++seen.launches;
   put_work(stream, std::move(work));
@@ -271,17 +275,33 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 1 << 10;  // a small cache
   return cudaSuccess;
 }
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  no_capture();
+  const lock l(mutex);
+  *total = static_cast<std::size_t>(size_of_gpu.total);
+  *free = static_cast<std::size_t>(std::max(0l, size_of_gpu.total - gpu_size::context - taken[device]));
+  return cudaSuccess;
+}
 // Begins as what is no number of any type.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   no_capture();
+  const lock l(mutex);
+  const auto size = static_cast<long>(bytes);
+  if (size > size_of_gpu.total - gpu_size::context - taken[device]) return cudaErrorMemoryAllocation;
   if ((*memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256)) == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*memory, 0xff, bytes);
+  blocks[*memory] = {device, size};
+  take_of(device, size);
   return cudaSuccess;
 }
 // Waits for the GPU, as CUDA does.
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   wait_for(empty_here);
+  const lock l(mutex);
+  const auto of = blocks.find(memory);
+  take_of(of->second.first, -of->second.second);
+  blocks.erase(of);
   std::free(memory);
   return cudaSuccess;
 }

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <thread>
 
 namespace streamed_cases {
@@ -317,9 +318,9 @@ TEST_CASE("work that fails on a GPU in a graph reaches all") {
 TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPUs of the stand-in") {
   stand_in::reset();
   {
-    gpt_config c = one_layer();
-    c.batch = 2;
-    const byte_text text(some_text(), c.batch, c.sequence, 5);
+    gpt_config model = one_layer();
+    model.batch = 2;
+    const byte_text text(some_text(), model.batch, model.sequence, 5);
     session_options options;
     options.mesh = "data=2,model=2";
     options.on = streamed::gpus;
@@ -327,7 +328,7 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     options.lazy = true;
     options.table = "streamed_table.json";
     std::filesystem::remove(options.table);
-    session s(gpt(c), options);
+    session s(gpt(model), options);
     const int measured = s.plan().measured;
     CHECK(measured > 0);
     const verification v = s.verify(text, 3);
@@ -336,10 +337,12 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     const training_report r = s.train(text, 3);
     REQUIRE(r.loss.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(r.loss[i] - v.alone[i]) <= 1e-3 * v.alone[i]);
-    CHECK(s.compare(text, 1).counts_agree());
+    const plan_comparison c = s.compare(text, 1);
+    CHECK(c.counts_agree());
+    for (const plan_comparison::entry& e : c.plans) CHECK(e.measured_peak <= e.predicted_peak);
     s.save_state("streamed_state.safetensors");
     // Another session plans from the table, measures at most what its lazy search asks beyond, and goes on.
-    session again(gpt(c), options);
+    session again(gpt(model), options);
     CHECK(again.plan().measured < measured);
     again.load_state("streamed_state.safetensors");
     const std::vector<double> gone_on = again.train(text, 2).loss, unbroken = s.train(text, 2).loss;
@@ -350,6 +353,60 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     REQUIRE(table.load(options.table) == "");
     CHECK(!table.choices.empty());
     for (const auto& [name, algorithm] : table.choices) CHECK(contains(name, cuda::matrix_library::name() + " "));
+  }
+  check_nothing_wrong();
+}
+
+TEST_CASE("plans keep to what is free of the GPUs, and say what is taken") {
+  stand_in::reset();
+  {
+    gpt_config model = one_layer();
+    model.batch = 2;
+    model.width = 64;
+    model.vocabulary = 1024;
+    session_options options;
+    options.mesh = "data=2";
+    options.on = streamed::gpus;
+    options.type = number::bfloat16;
+    options.lazy = true;
+    options.table = "streamed_memory.json";
+    std::filesystem::remove(options.table);
+    const auto plan_in = [&](long total, long memory) {
+      stand_in::size_of_gpu.total = total;
+      options.memory = memory;
+      session s(gpt(model), options);
+      std::ostringstream text;
+      text << s.plan();
+      return std::pair(s.plan(), text.str());
+    };
+    const auto refused_in = [&](long total, long memory) {
+      try {
+        plan_in(total, memory);
+      } catch (const bad_input& e) {
+        return std::string(e.what());
+      }
+      return std::string();
+    };
+    const auto [free, text] = plan_in(1l << 40, 0);
+    CHECK(free.device_bytes == 1l << 40);
+    const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
+    CHECK(free.taken_bytes > library + stand_in::gpu_size::context + 2 * stand_in::gpu_size::communicator);
+    CHECK(free.taken_bytes < 2 * library);
+    CHECK(contains(text, "memory of a GPU: 1024.0 GiB, 0.0 taken by contexts, NCCL and libraries, 0.0 planned\n"));
+    CHECK(contains(free.json(), "\"device_bytes\": 1099511627776"));
+    std::vector<long> peaks{predicted_peak(free.best)};
+    for (const plan& p : free.others) peaks.push_back(predicted_peak(p));
+    std::sort(peaks.begin(), peaks.end());
+    REQUIRE(peaks.front() < peaks.back());
+    CHECK(free.best.beside_bytes > 0);
+    // GPUs, or a limit, that hold no more than what is taken and the leanest of them.
+    const long needed = free.taken_bytes + peaks.front();
+    CHECK(plan_in(needed, 0).first.peak_bytes <= peaks.front());
+    CHECK(plan_in(1l << 40, needed).first.peak_bytes <= peaks.front());
+    CHECK(contains(refused_in(needed - peaks.front() + 1000, 0), "weights and optimizer state alone"));
+    const std::string said = refused_in(1l << 40, needed - peaks.front() / 2);
+    CHECK(contains(said, ": no plan fits; the leanest plan found needs "));
+    CHECK(contains(said, "; contexts, NCCL, libraries and others take " + std::to_string(free.taken_bytes) + " of "));
   }
   check_nothing_wrong();
 }

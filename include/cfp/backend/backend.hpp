@@ -88,6 +88,13 @@ class rank {
   virtual void reset_counted() = 0;
   virtual long bytes() const = 0;       ///< that its loaded programs hold now
   virtual long peak_bytes() const = 0;  ///< the most they ever held
+
+  // Of the device's memory, where it has its own; else 0.
+  virtual long total_bytes() const { return 0; }
+  /// Those that programs may take, what is loaded included: contexts, NCCL, libraries and others have the rest.
+  virtual long free_bytes() const { return 0; }
+  /// That a program would take beside what it plans: while instructions run, and because memory comes in pages.
+  virtual long beside_bytes(const program&, const graph&) const { return 0; }
 };
 
 /// Ranks of a mesh that run one job after another.

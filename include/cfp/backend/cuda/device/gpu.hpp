@@ -2,6 +2,7 @@
 // (long: each is a few calls of CUDA).
 #pragma once
 
+#include <cfp/backend/cuda/device/beside_bytes.hpp>
 #include <cfp/backend/cuda/device/gpu_memory.hpp>
 #include <cfp/backend/cuda/device/owned.hpp>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1::cuda {
@@ -130,6 +132,13 @@ class basic_gpu {
   /// For what the main queue had been given when the event was recorded.
   void wait_for(cudaEvent_t e) const { wait_(e); }
 
+  /// Bytes of the GPU, and those of them that programs may take, what is loaded included.
+  long total_bytes() const { return memory_now().second; }
+  long free_bytes() const { return memory_now().first + use_.now; }
+  long beside_bytes(const program& p, const cfp::graph& g, int rank) {
+    return cuda::beside_bytes(*this, parts_, p, g, rank);
+  }
+
   memory_use& use() { return use_; }
   const memory_use& use() const { return use_; }
   ready<queue> make_ready(const places& where, const instruction& i) {
@@ -227,6 +236,12 @@ class basic_gpu {
   }
 
  private:
+  static std::pair<long, long> memory_now() {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "ask how much memory is free");
+    return {static_cast<long>(free), static_cast<long>(total)};
+  }
+
   const parts parts_;
   memory_use use_;
   std::function<void(cudaEvent_t)> wait_ = [this](cudaEvent_t e) {  // no virtual function: nvcc 13.0 fails on the
