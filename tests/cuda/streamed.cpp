@@ -9,6 +9,7 @@
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/table.hpp>
+#include <cfp/session/device_memory.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>
@@ -330,6 +331,14 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     std::filesystem::remove(options.table);
     session s(gpt(model), options);
     const int measured = s.plan().measured;
+    std::ostringstream text_of_plan;
+    text_of_plan << s.plan();
+    CHECK(contains(text_of_plan.str(), "memory of a GPU: 1024.0 GiB, 0.0 taken by contexts, NCCL and libraries, "));
+    CHECK(contains(s.plan().json(), "\"device_bytes\": 1099511627776"));
+    const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
+    CHECK(s.plan().taken_bytes > library + stand_in::gpu_size::context + 3 * stand_in::gpu_size::communicator);
+    CHECK(s.plan().taken_bytes < 2 * library);
+    CHECK(s.plan().best.beside_bytes > 0);
     CHECK(measured > 0);
     const verification v = s.verify(text, 3);
     INFO("losses apart by " << v.apart.loss << ", changes by " << v.apart.parameters << " of " << v.apart.worst);
@@ -357,56 +366,37 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
   check_nothing_wrong();
 }
 
-TEST_CASE("plans keep to what is free of the GPUs, and say what is taken") {
+TEST_CASE("a plan may take what is free of a GPU, and of what a rank may use what is not taken before") {
+  const device_memory gpu{100, 60}, unknown;
+  CHECK(gpu.taken() == 40);
+  CHECK(gpu.limit(0) == 60);
+  CHECK(gpu.limit(70) == 30);
+  CHECK(gpu.limit(1000) == 60);
+  CHECK(gpu.limit(30) == 0);
+  CHECK(unknown.limit(0) == std::nullopt);
+  CHECK(unknown.limit(5) == 5);
+}
+
+TEST_CASE("GPUs that cannot hold their part of the weights are refused before anything runs") {
   stand_in::reset();
-  {
-    gpt_config model = one_layer();
-    model.batch = 2;
-    model.width = 64;
-    model.vocabulary = 1024;
+  const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
+  const auto refused_in = [&](long total, long memory) {
+    stand_in::size_of_gpu.total = total;
     session_options options;
     options.mesh = "data=2";
     options.on = streamed::gpus;
     options.type = number::bfloat16;
-    options.lazy = true;
-    options.table = "streamed_memory.json";
-    std::filesystem::remove(options.table);
-    const auto plan_in = [&](long total, long memory) {
-      stand_in::size_of_gpu.total = total;
-      options.memory = memory;
-      session s(gpt(model), options);
-      std::ostringstream text;
-      text << s.plan();
-      return std::pair(s.plan(), text.str());
-    };
-    const auto refused_in = [&](long total, long memory) {
-      try {
-        plan_in(total, memory);
-      } catch (const bad_input& e) {
-        return std::string(e.what());
-      }
-      return std::string();
-    };
-    const auto [free, text] = plan_in(1l << 40, 0);
-    CHECK(free.device_bytes == 1l << 40);
-    const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
-    CHECK(free.taken_bytes > library + stand_in::gpu_size::context + 2 * stand_in::gpu_size::communicator);
-    CHECK(free.taken_bytes < 2 * library);
-    CHECK(contains(text, "memory of a GPU: 1024.0 GiB, 0.0 taken by contexts, NCCL and libraries, 0.0 planned\n"));
-    CHECK(contains(free.json(), "\"device_bytes\": 1099511627776"));
-    std::vector<long> peaks{predicted_peak(free.best)};
-    for (const plan& p : free.others) peaks.push_back(predicted_peak(p));
-    std::sort(peaks.begin(), peaks.end());
-    REQUIRE(peaks.front() < peaks.back());
-    CHECK(free.best.beside_bytes > 0);
-    // GPUs, or a limit, that hold no more than what is taken and the leanest of them.
-    const long needed = free.taken_bytes + peaks.front();
-    CHECK(plan_in(needed, 0).first.peak_bytes <= peaks.front());
-    CHECK(plan_in(1l << 40, needed).first.peak_bytes <= peaks.front());
-    CHECK(contains(refused_in(needed - peaks.front() + 1000, 0), "weights and optimizer state alone"));
-    const std::string said = refused_in(1l << 40, needed - peaks.front() / 2);
-    CHECK(contains(said, ": no plan fits; the leanest plan found needs "));
-    CHECK(contains(said, "; contexts, NCCL, libraries and others take " + std::to_string(free.taken_bytes) + " of "));
+    options.memory = memory;
+    try {
+      session(gpt(one_layer()), options).plan();
+    } catch (const bad_input& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  for (const std::string& said : {refused_in(library + (4 << 20) + 10000, 0), refused_in(1l << 40, library)}) {
+    CHECK(contains(said, ": no plan fits; weights and optimizer state alone, split over all ranks, need "));
+    CHECK(contains(said, "; contexts, NCCL, libraries and others take "));
   }
   check_nothing_wrong();
 }

@@ -202,7 +202,7 @@ class nccl_world : public rank_grid {
 
   // Returns once query() finds that a stream has come somewhere.
   template <class Query>
-  void until(cudaStream_t stream, const char* name, const Query& query) {
+  void until(cudaStream_t stream, const char* asked, const Query& query) {
     check_usable();
     if (capturing(stream))
       throw std::logic_error(
@@ -212,7 +212,7 @@ class nccl_world : public rank_grid {
         [&] {
           const cudaError_t code = query();
           if (code != cudaSuccess && code != cudaErrorNotReady)
-            give_up(in() + " failed after " + waited() + ": " + detail::cuda_says(name, code));
+            give_up(in() + " failed after " + waited() + ": " + detail::cuda_says(asked, code));
           return detail::cuda_done(code);
         },
         in);
