@@ -24,6 +24,13 @@ struct faults {
 };
 inline faults fault;
 
+/// Bytes of each GPU: all, and what is taken before anybody asks for memory.
+struct gpu_size {
+  std::atomic<long> total{1l << 40};
+  static constexpr long context = 3 << 20, communicator = 1 << 19;
+};
+inline gpu_size size_of_gpu;
+
 /// The one GPU that this thread sees, as schedulers may show it; none: all of them.
 inline thread_local int only_gpu = none;
 
@@ -31,6 +38,8 @@ struct record {
   std::atomic<int> made{0}, aborted{0}, destroyed{0};  ///< communicators
   std::atomic<int> events{0};                          ///< that exist
   std::atomic<int> graphs{0};                          ///< captured
+  std::atomic<int> pinned{0};                          ///< pieces of page-locked memory that exist
+  std::atomic<int> asked{0};                           ///< times that anybody asked how far a stream has come
   std::atomic<int> launches{0};                        ///< of kernels and products, not those of graphs
   std::atomic<int> misuses{0};  ///< calls that a real library would not allow, or that would spoil a capture
 };
@@ -38,11 +47,12 @@ inline record seen;
 
 inline void reset() {
   fault.gpus = 64;
+  size_of_gpu.total = 1l << 40;
   for (std::atomic<int>* f : {&fault.has_no_gpu, &fault.start_refused, &fault.start_unending, &fault.split_broken,
                               &fault.issue_unending, &fault.broken, &fault.stream_broken, &fault.end_unending})
     *f = none;
-  for (std::atomic<int>* n :
-       {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.graphs, &seen.launches, &seen.misuses})
+  for (std::atomic<int>* n : {&seen.made, &seen.aborted, &seen.destroyed, &seen.events, &seen.graphs, &seen.pinned,
+                              &seen.asked, &seen.launches, &seen.misuses})
     *n = 0;
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <random>
 #include <set>
+#include <string_view>
 #include <thread>
 
 using namespace stand_in;
@@ -97,10 +98,30 @@ bool empty_here() {
                      [](cudaStream_t s) { return s->device != device || s->operations.empty(); });
 }
 
+// Page-locked memory: where it begins, its bytes, and how much on its way reads or writes it.
+struct pinned {
+  std::size_t bytes = 0;
+  int in_use = 0;
+};
+std::map<const char*, pinned> all_pinned;
+std::map<void*, std::pair<int, long>> blocks;  // of memory of GPUs: of which, bytes
+std::map<int, long> taken;                     // of each GPU
+
+pinned* pinned_at(const void* at) {
+  const auto* const p = static_cast<const char*>(at);
+  auto next = all_pinned.upper_bound(p);
+  if (next == all_pinned.begin() || p >= (--next)->first + next->second.bytes) return nullptr;
+  return &next->second;
+}
+std::size_t contents(const void* at, std::size_t bytes) {
+  return std::hash<std::string_view>()({static_cast<const char*>(at), bytes});
+}
+
 // A wait without a deadline.
 template <class Done>
 cudaError_t wait_for(const Done& done) {
   no_capture();
+  ++seen.asked;
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     {
@@ -123,6 +144,28 @@ cudaError_t put_work(cudaStream_t stream, std::function<void()> run) {
   put(find(stream), std::move(o));
   return cudaSuccess;
 }
+
+// A copy from or to page-locked memory, which until then must be neither freed nor, where it is read, written. What is
+// to come there is no number before it comes.
+struct pinned_copy {
+  void* to;
+  const void* from;
+  std::size_t bytes, given;
+  std::shared_ptr<void> used;
+
+  pinned_copy(void* t, const void* f, std::size_t n) : to(t), from(f), bytes(n) {
+    pinned* const source = pinned_at(f);
+    pinned* const place = source != nullptr ? source : pinned_at(t);
+    if (source == nullptr) std::memset(t, 0xff, n);
+    given = source != nullptr ? contents(f, n) : 0;
+    ++place->in_use;
+    used = {nullptr, [place](void*) { --place->in_use; }};
+  }
+  void operator()() const {
+    if (given != 0 && contents(from, bytes) != given) ++seen.misuses;
+    std::memcpy(to, from, bytes);
+  }
+};
 
 // A copy of what a graph holds: its moments are of this launch alone.
 std::vector<std::deque<operation>> once_more(const CUgraph_st& g) {
@@ -185,6 +228,8 @@ void drop_collectives(ncclComm_t comm) {
     for (operation& o : s->operations) o.done = o.done || (o.comm != nullptr && o.comm == comm);
 }
 
+void take_of(int of_device, long bytes) { taken[of_device] += bytes; }
+
 void later(cudaStream_t stream, std::function<void()> work) {
   ++seen.launches;
   put_work(stream, std::move(work));
@@ -230,17 +275,54 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 1 << 10;  // a small cache
   return cudaSuccess;
 }
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  no_capture();
+  const lock l(mutex);
+  *total = static_cast<std::size_t>(size_of_gpu.total);
+  *free = static_cast<std::size_t>(std::max(0l, size_of_gpu.total - gpu_size::context - taken[device]));
+  return cudaSuccess;
+}
 // Begins as what is no number of any type.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   no_capture();
+  const lock l(mutex);
+  const auto size = static_cast<long>(bytes);
+  if (size > size_of_gpu.total - gpu_size::context - taken[device]) return cudaErrorMemoryAllocation;
   if ((*memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256)) == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*memory, 0xff, bytes);
+  blocks[*memory] = {device, size};
+  take_of(device, size);
   return cudaSuccess;
 }
 // Waits for the GPU, as CUDA does.
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   wait_for(empty_here);
+  const lock l(mutex);
+  const auto of = blocks.find(memory);
+  take_of(of->second.first, -of->second.second);
+  blocks.erase(of);
+  std::free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  no_capture();
+  const lock l(mutex);
+  *memory = std::malloc(bytes);
+  all_pinned[static_cast<char*>(*memory)].bytes = bytes;
+  ++seen.pinned;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) {
+  const lock l(mutex);
+  const auto at = all_pinned.find(static_cast<char*>(memory));
+  if (at == all_pinned.end() || at->second.in_use > 0) {
+    ++seen.misuses;
+    return cudaErrorInvalidValue;
+  }
+  all_pinned.erase(at);
+  --seen.pinned;
   std::free(memory);
   return cudaSuccess;
 }
@@ -258,6 +340,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const lock l(mutex);
+  ++seen.asked;
   if (find(stream).captured) ++seen.misuses;
   if (is_broken()) return cudaErrorIllegalAddress;
   advance_all();
@@ -314,8 +397,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) {
   put(stream, std::move(o));
   return cudaSuccess;
 }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return wait_for([&] { return !event->last || event->last->done; });
+}
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   no_capture();
+  ++seen.asked;
   const lock l(mutex);
   if (is_broken()) return cudaErrorIllegalAddress;
   advance_all();
@@ -334,6 +421,12 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  std::function<void()> by_pinned;
+  {
+    const lock l(mutex);
+    if (pinned_at(from) != nullptr || pinned_at(to) != nullptr) by_pinned = pinned_copy(to, from, bytes);
+  }
+  if (by_pinned) return put_work(stream, std::move(by_pinned));
   return put_work(stream, [=] { std::memcpy(to, from, bytes); });
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_step, const void* from, std::size_t from_step, std::size_t bytes,

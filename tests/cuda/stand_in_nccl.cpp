@@ -243,6 +243,7 @@ ncclResult_t issue(kind what, const void* in, void* out, std::size_t count, nccl
 
 ncclComm_t make(std::shared_ptr<meeting> among, int rank, int world_rank) {
   ++seen.made;
+  take_of(world_rank, gpu_size::communicator);
   return new ncclComm{std::move(among), rank, world_rank};
 }
 
@@ -291,6 +292,7 @@ ncclResult_t state_apart(ncclComm_t comm) {
 // NCCL waits until no graph calls it, for ever.
 void drop(ncclComm_t comm) {
   drop_collectives(comm);
+  take_of(comm->world_rank, -gpu_size::communicator);
   if (comm->among && !comm->among->present.empty())
     comm->among->present[static_cast<std::size_t>(comm->rank)] = nullptr;
   if (comm->graphs == 0) delete comm;

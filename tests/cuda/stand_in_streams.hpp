@@ -74,6 +74,8 @@ bool take_turn(operation&);
 void leave(const operation&);
 /// The next turn of its communicator.
 std::uint64_t next_turn(const operation&);
+/// So many bytes more, or less, of a GPU are taken.
+void take_of(int device, long bytes);
 /// So many graphs more, or less, call the communicator.
 void call_from_graphs(ncclComm_t, int more);
 

@@ -9,12 +9,14 @@
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/table.hpp>
+#include <cfp/session/device_memory.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <thread>
 
 namespace streamed_cases {
@@ -41,6 +43,11 @@ void check_nothing_wrong() {
   CHECK(seen.misuses == 0);
   CHECK(seen.made == seen.destroyed + seen.aborted);
   CHECK(seen.events == 0);
+  CHECK(seen.pinned == 0);
+}
+
+void one_step_ahead(loaded_program& on, const program& p, shared_batches& data, long number) {
+  on.run_ahead(number, p.passes, [&](int pass) { data.feed(on, number * p.passes + pass); });
 }
 
 struct outcome {
@@ -90,8 +97,8 @@ void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
   }
 }
 
-// What ranks say when job(rank, step) is called before each step of a training.
-std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job) {
+// What ranks say when job(rank, step) is called before each step of a training, which waits for each or runs ahead.
+std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job, bool ahead = false) {
   const graph g = differentiate(refine(gpt(one_layer())));
   const byte_text text(some_text(), 4, 8, 5);
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
@@ -105,8 +112,10 @@ std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, lo
       const std::unique_ptr<loaded_program> loaded = r.load(p.code, g, 3);
       for (long step = 1; step <= 6; ++step) {
         before(r, step);
-        one_step(*loaded, p.code, batches, step);
+        if (ahead) one_step_ahead(*loaded, p.code, batches, step);
+        else one_step(*loaded, p.code, batches, step);
       }
+      while (ahead && loaded->ended(true)) {}
     });
   };
   std::string said;
@@ -142,6 +151,79 @@ TEST_CASE("micro-batches and clipping in streams and graphs") {
   how.micro_batches = 2;
   const graph g = differentiate(refine(gpt(c)), how);
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
+}
+
+TEST_CASE("steps are issued while those before are on their way, at most two passes") {
+  for (const int passes : {1, 2}) {
+    CAPTURE(passes);
+    stand_in::reset();
+    gpt_config c = one_layer();
+    c.batch = 4 / passes;
+    training how;
+    if (passes > 1) how.micro_batches = passes;
+    const graph g = differentiate(refine(gpt(c)), how);
+    const byte_text text(some_text(), c.batch, 8, 5);
+    const mesh_shape mesh = mesh_of({1});
+    {
+      const std::unique_ptr<backend> on = streamed::gpus_with<streamed::host_products>(mesh, number::float32);
+      program p = lower(g, mesh, sharding::replicated(g), all_operations(g), sizeof(float));
+      on->lowered_for().complete(p, g);
+      shared_batches batches(g, text);
+      const trained known = train(*emulated_gpus(mesh, number::float32), p, g, text, 5, 3);
+      on->run([&](rank& r) {
+        const std::unique_ptr<loaded_program> loaded = r.load(p, g, 3);
+        const int before = seen.asked;
+        std::vector<double> loss;
+        for (long step = 1; step <= 5; ++step) {
+          one_step_ahead(*loaded, p, batches, step);
+          // The host has asked for nothing before a third pass, and knows what is two passes back.
+          CHECK((seen.asked > before) == (step * passes > 2));
+          while (const auto known_now = loaded->ended(false)) loss.push_back(*known_now);
+          CHECK(static_cast<long>(loss.size()) == std::max(0l, (step * passes - 2) / passes));
+        }
+        while (const auto last = loaded->ended(true)) loss.push_back(*last);
+        CHECK(loss == known.loss);
+        CHECK(!loaded->ended(true));
+        one_step_ahead(*loaded, p, batches, 6);  // what is on its way ends before its memory does
+      });
+    }
+    check_nothing_wrong();
+  }
+}
+
+TEST_CASE("of a training that runs ahead every step is told, and it ends alike on all ranks") {
+  const graph g = differentiate(refine(gpt(one_layer())));
+  const byte_text text(some_text(), 4, 8, 5);
+  const mesh_shape mesh = mesh_of({2});
+  std::mt19937 random(7);
+  plan p = random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh), random, sizeof(float));
+  stand_in::reset();
+  {
+    const std::unique_ptr<backend> on = streamed::gpus_with<streamed::host_products>(mesh, number::float32);
+    on->lowered_for().complete(p.code, g);
+    trainer t(*on, p.code, g, 3);
+    std::vector<double> told;
+    train_options how;
+    long enough = 0;
+    how.tell = [&](const step_report& r) {
+      told.push_back(r.loss);
+      CHECK(r.step == static_cast<long>(told.size()));
+      return r.step != enough;
+    };
+    CHECK(t.run(text, 3, how).loss == told);
+    REQUIRE(told.size() == 3);
+    enough = 5;
+    CHECK_THROWS_AS(t.run(text, 9, how), cancelled);
+    CHECK(t.done() == 7);  // two were on their way
+    CHECK(told.size() == 7);
+    const batch_source short_of = [&](long number) { return number < 10 ? text(number) : batch{}; };
+    CHECK_THROWS_AS(t.run(short_of, 9, how), bad_input);
+    CHECK(t.done() == 9);
+    CHECK(told.size() == 9);
+    trainer unbroken(*on, p.code, g, 3);
+    CHECK(unbroken.run(text, 9).loss == told);
+  }
+  check_nothing_wrong();
 }
 
 TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused") {
@@ -183,16 +265,20 @@ TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused")
 }
 
 TEST_CASE("a rank that fails after its steps became graphs is reported by all, and nobody waits for ever") {
-  for (const long when : {1, 2, 3, 5}) {
-    stand_in::reset();
-    CAPTURE(when);
-    const std::string said = said_when(mesh_of({2, 2}), [&](rank& r, long step) {
-      if (step == when && r.number() == 1) throw std::runtime_error("out of luck");
-    });
-    CHECK(contains(said, "rank 1 failed: out of luck"));
-    for (const int r : {0, 2, 3}) CHECK(contains(said, "rank " + std::to_string(r) + " stopped in "));
-    check_nothing_wrong();
-  }
+  for (const bool ahead : {false, true})
+    for (const long when : {1, 2, 3, 5}) {
+      stand_in::reset();
+      CAPTURE(when, ahead);
+      const std::string said = said_when(
+          mesh_of({2, 2}),
+          [&](rank& r, long step) {
+            if (step == when && r.number() == 1) throw std::runtime_error("out of luck");
+          },
+          ahead);
+      CHECK(contains(said, "rank 1 failed: out of luck"));
+      for (const int r : {0, 2, 3}) CHECK(contains(said, "rank " + std::to_string(r) + " stopped in "));
+      check_nothing_wrong();
+    }
 }
 
 TEST_CASE("a rank that does not come is missed at the deadline, before and after steps became graphs") {
@@ -201,9 +287,12 @@ TEST_CASE("a rank that does not come is missed at the deadline, before and after
     CAPTURE(when);
     streamed::deadline = 1s;
     const auto begin = std::chrono::steady_clock::now();
-    const std::string said = said_when(mesh_of({2}), [&](rank& r, long step) {
-      if (step == when && r.number() == 1) std::this_thread::sleep_for(3s);
-    });
+    const std::string said = said_when(
+        mesh_of({2}),
+        [&](rank& r, long step) {
+          if (step == when && r.number() == 1) std::this_thread::sleep_for(3s);
+        },
+        when == 4);
     CAPTURE(said);
     CHECK(std::chrono::steady_clock::now() - begin < 30s);
     CHECK(contains(said, "rank 0 failed: "));
@@ -214,20 +303,25 @@ TEST_CASE("a rank that does not come is missed at the deadline, before and after
 }
 
 TEST_CASE("work that fails on a GPU in a graph reaches all") {
-  stand_in::reset();
-  const std::string said = said_when(mesh_of({2}), [&](rank& r, long step) {
-    if (step == 3 && r.number() == 1) stand_in::fault.stream_broken = 1;
-  });
-  CHECK(contains(said, "rank 1 failed: "));
-  CHECK(contains(said, "cudaErrorIllegalAddress"));
+  for (const bool ahead : {false, true}) {
+    stand_in::reset();
+    const std::string said = said_when(
+        mesh_of({2}),
+        [&](rank& r, long step) {
+          if (step == 3 && r.number() == 1) stand_in::fault.stream_broken = 1;
+        },
+        ahead);
+    CHECK(contains(said, "rank 1 failed: "));
+    CHECK(contains(said, "cudaErrorIllegalAddress"));
+  }
 }
 
 TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPUs of the stand-in") {
   stand_in::reset();
   {
-    gpt_config c = one_layer();
-    c.batch = 2;
-    const byte_text text(some_text(), c.batch, c.sequence, 5);
+    gpt_config model = one_layer();
+    model.batch = 2;
+    const byte_text text(some_text(), model.batch, model.sequence, 5);
     session_options options;
     options.mesh = "data=2,model=2";
     options.on = streamed::gpus;
@@ -235,8 +329,16 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     options.lazy = true;
     options.table = "streamed_table.json";
     std::filesystem::remove(options.table);
-    session s(gpt(c), options);
+    session s(gpt(model), options);
     const int measured = s.plan().measured;
+    std::ostringstream text_of_plan;
+    text_of_plan << s.plan();
+    CHECK(contains(text_of_plan.str(), "memory of a GPU: 1024.0 GiB, 0.0 taken by contexts, NCCL and libraries, "));
+    CHECK(contains(s.plan().json(), "\"device_bytes\": 1099511627776"));
+    const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
+    CHECK(s.plan().taken_bytes > library + stand_in::gpu_size::context + 3 * stand_in::gpu_size::communicator);
+    CHECK(s.plan().taken_bytes < 2 * library);
+    CHECK(s.plan().best.beside_bytes > 0);
     CHECK(measured > 0);
     const verification v = s.verify(text, 3);
     INFO("losses apart by " << v.apart.loss << ", changes by " << v.apart.parameters << " of " << v.apart.worst);
@@ -244,10 +346,12 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     const training_report r = s.train(text, 3);
     REQUIRE(r.loss.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(r.loss[i] - v.alone[i]) <= 1e-3 * v.alone[i]);
-    CHECK(s.compare(text, 1).counts_agree());
+    const plan_comparison c = s.compare(text, 1);
+    CHECK(c.counts_agree());
+    for (const plan_comparison::entry& e : c.plans) CHECK(e.measured_peak <= e.predicted_peak);
     s.save_state("streamed_state.safetensors");
     // Another session plans from the table, measures at most what its lazy search asks beyond, and goes on.
-    session again(gpt(c), options);
+    session again(gpt(model), options);
     CHECK(again.plan().measured < measured);
     again.load_state("streamed_state.safetensors");
     const std::vector<double> gone_on = again.train(text, 2).loss, unbroken = s.train(text, 2).loss;
@@ -258,6 +362,41 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     REQUIRE(table.load(options.table) == "");
     CHECK(!table.choices.empty());
     for (const auto& [name, algorithm] : table.choices) CHECK(contains(name, cuda::matrix_library::name() + " "));
+  }
+  check_nothing_wrong();
+}
+
+TEST_CASE("a plan may take what is free of a GPU, and of what a rank may use what is not taken before") {
+  const device_memory gpu{100, 60}, unknown;
+  CHECK(gpu.taken() == 40);
+  CHECK(gpu.limit(0) == 60);
+  CHECK(gpu.limit(70) == 30);
+  CHECK(gpu.limit(1000) == 60);
+  CHECK(gpu.limit(30) == 0);
+  CHECK(unknown.limit(0) == std::nullopt);
+  CHECK(unknown.limit(5) == 5);
+}
+
+TEST_CASE("GPUs that cannot hold their part of the weights are refused before anything runs") {
+  stand_in::reset();
+  const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
+  const auto refused_in = [&](long total, long memory) {
+    stand_in::size_of_gpu.total = total;
+    session_options options;
+    options.mesh = "data=2";
+    options.on = streamed::gpus;
+    options.type = number::bfloat16;
+    options.memory = memory;
+    try {
+      session(gpt(one_layer()), options).plan();
+    } catch (const bad_input& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  for (const std::string& said : {refused_in(library + (4 << 20) + 10000, 0), refused_in(1l << 40, library)}) {
+    CHECK(contains(said, ": no plan fits; weights and optimizer state alone, split over all ranks, need "));
+    CHECK(contains(said, "; contexts, NCCL, libraries and others take "));
   }
   check_nothing_wrong();
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -40,6 +41,14 @@ class loaded_program {
   virtual void step(long number, int passes, const std::function<void(int pass)>& feed = {}) = 0;
   /// The loss of the last step, complete on every rank: the mean over its passes.
   virtual double loss() const = 0;
+
+  /// The same, but it returns while the device still works, if it works by itself (a GPU): at most two passes are on
+  /// their way. Such a step is in no times. An error of it may be thrown by a later call.
+  virtual void run_ahead(long number, int passes, const std::function<void(int pass)>& feed = {}) = 0;
+  /// The losses of steps that ran ahead, in order, each once: the next, or none where it is not known. To `wait` is to
+  /// take what is on its way too; none then says that there is none, and that all that was issued is done. How many
+  /// are known without waiting depends on nothing but the calls before.
+  virtual std::optional<double> ended(bool wait) = 0;
 
   /// This rank's piece of a whole input, weight or state.
   virtual void give(int value, const given_tensor& whole) = 0;
@@ -79,6 +88,13 @@ class rank {
   virtual void reset_counted() = 0;
   virtual long bytes() const = 0;       ///< that its loaded programs hold now
   virtual long peak_bytes() const = 0;  ///< the most they ever held
+
+  // Of the device's memory, where it has its own; else 0.
+  virtual long total_bytes() const { return 0; }
+  /// Those that programs may take, what is loaded included: contexts, NCCL, libraries and others have the rest.
+  virtual long free_bytes() const { return 0; }
+  /// That a program would take beside what it plans: while instructions run, and because memory comes in pages.
+  virtual long beside_bytes(const program&, const graph&) const { return 0; }
 };
 
 /// Ranks of a mesh that run one job after another.

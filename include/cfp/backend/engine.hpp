@@ -3,45 +3,20 @@
 
 #include <cfp/backend/backend.hpp>
 #include <cfp/backend/conversion.hpp>
-#include <cfp/backend/places.hpp>
+#include <cfp/backend/device.hpp>
 #include <cfp/backend/rank_memory.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <chrono>
-#include <concepts>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-/// The device of a rank.
-template <class D>
-concept device = requires(D& d, const places& where, const instruction& i, const typename D::queue& q,
-                          const std::function<void(const typename D::queue&)>& work,
-                          const std::function<void()>& issue) {
-  typename D::number;  ///< what numbers are stored as
-  typename D::memory;  ///< see host::memory; made from the device
-  {
-    D::immediate
-    } -> std::convertible_to<bool>;  ///< whether what is put into the main queue has run when `put` returns
-  { d.rank() } -> std::convertible_to<int>;
-  { d.main() } -> std::convertible_to<typename D::queue>;  ///< queues run what they are given in order
-  { d.side() } -> std::convertible_to<typename D::queue>;
-  d.put(q, work);   // the queue runs work(queue); what is put must stay where it is
-  d.mark(0, q);     // mark n is where the queue is now
-  d.meet(0, q);     // the queue goes on once the other has come to mark n
-  d.mover(q);       // see host_mover
-  d.among(0, q);    // the communicator of a mesh axis, its calls in that queue
-  d.set(1l, 0);     // step and pass, which kernels read
-  d.record(issue);  // what is issued once, to be replayed; false if it cannot
-  d.wait();         // for both queues, with a deadline
-  d.fail("why");    // before an exception leaves: no rank, nor a queue of this one, waits for this rank any more
-  d.tick(0);        // notes when the main queue comes here
-  { d.between(0, 1) } -> std::convertible_to<double>;                    ///< milliseconds from one tick to another
-  { d.make_ready(where, i) } -> std::same_as<ready<typename D::queue>>;  ///< what computes or narrows
-};
 
 /// `Device::number` is what numbers are stored as; wide ones as float at least.
 template <device Device>
@@ -77,28 +52,35 @@ class engine : public loaded_program {
     if constexpr (requires { on.settle(); }) on.settle();  // all ranks together
   }
 
-  void step(long number, int passes, const std::function<void(int)>& feed = {}) override {
-    const auto begin = clock::now();
-    const auto first = static_cast<std::size_t>(program_.begin), end = static_cast<std::size_t>(program_.end);
-    device_.set(number, 0);
-    run_range(0, 0, first);
-    loss_ = 0;
-    for (int pass = 0; pass < passes; ++pass) {
-      if (feed) feed(pass);
-      const auto start = clock::now();
-      device_.set(number, pass);
-      run_range(1, first, end);
-      device_.wait();
-      times_.passes += since(start);
-      if (program_.loss >= 0) loss_ += memory_.loss(program_.loss) / passes;
+  engine(const engine&) = delete;
+  ~engine() override {
+    try {
+      if (running_) device_.wait();
+    } catch (const std::exception&) {  // who waits is told; nothing runs any more
     }
-    run_range(2, end, steps_.size());
-    device_.wait();
+  }
+
+  void step(long number, int passes, const std::function<void(int)>& feed = {}) override {
+    settle();
+    const auto begin = clock::now();
+    issue_step(number, passes, feed, false);
+    settle();
+    if (passes > 0) ended_.pop_back();  // it is `loss`
     times_.total += since(begin);
-    ++runs_;
     if (timed_ && !Device::immediate)
       for (std::size_t i = 0; i < steps_.size(); ++i)
         if (steps_[i].work && !steps_[i].code->beside) seconds_[i] = device_.between(tick(i), tick(i) + 1) / 1000;
+  }
+  void run_ahead(long number, int passes, const std::function<void(int)>& feed = {}) override {
+    issue_step(number, passes, feed, true);
+  }
+  std::optional<double> ended(bool wait) override {
+    while (wait && ended_.empty() && !on_the_way_.empty()) land();
+    if (wait && ended_.empty()) settle();
+    if (ended_.empty()) return std::nullopt;
+    const double out = ended_.front();
+    ended_.pop_front();
+    return out;
   }
 
   double loss() const override { return loss_; }
@@ -170,8 +152,52 @@ class engine : public loaded_program {
     int waits_for = -1;                        // a collective beside
   };
 
+  // A pass that was issued and is not known to have ended.
+  struct issued_pass {
+    bool first = false, last = false;  // of its step
+    int of = 1;
+  };
+  static constexpr std::size_t most_on_the_way = 2;  // passes: staging has two copies of what each is given and leaves
+
   static int tick(std::size_t i) { return 2 * static_cast<int>(i); }
   static double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
+
+  void issue_step(long number, int passes, const std::function<void(int)>& feed, bool ahead) {
+    const auto first = static_cast<std::size_t>(program_.begin), end = static_cast<std::size_t>(program_.end);
+    running_ = true;
+    device_.set(number, 0);
+    run_range(0, 0, first);
+    for (int pass = 0; pass < passes; ++pass) {
+      if (on_the_way_.size() == most_on_the_way) land();
+      if (feed) feed(pass);
+      const auto start = clock::now();
+      device_.set(number, pass);
+      run_range(1, first, end);
+      memory_.fetch_loss();
+      on_the_way_.push_back({pass == 0, pass + 1 == passes, passes});
+      if (ahead && !Device::immediate) continue;
+      while (!on_the_way_.empty()) land();
+      if (!ahead) times_.passes += since(start);
+    }
+    run_range(2, end, steps_.size());
+    ++runs_;
+  }
+
+  // Returns once the oldest pass on its way has ended, and takes its loss.
+  void land() {
+    const double loss = memory_.fetched_loss();
+    const issued_pass p = on_the_way_.front();
+    on_the_way_.pop_front();
+    sum_ = (p.first ? 0 : sum_) + loss / p.of;
+    if (p.last) ended_.push_back(loss_ = sum_);
+  }
+
+  // Returns once all that was issued has been done.
+  void settle() {
+    while (!on_the_way_.empty()) land();
+    if (running_) device_.wait();
+    running_ = false;
+  }
 
   // The first time as it is: libraries make themselves ready. Then recorded, from then on replayed.
   void run_range(int which, std::size_t from, std::size_t to) {
@@ -217,8 +243,10 @@ class engine : public loaded_program {
   std::vector<double> seconds_;
   decltype(std::declval<Device&>().record(std::declval<const std::function<void()>&>())) recorded_[3] = {};
   long runs_ = 0;
-  bool timed_ = false;
-  double loss_ = 0;
+  bool timed_ = false, running_ = false;
+  std::deque<issued_pass> on_the_way_;
+  std::deque<double> ended_;  // losses of steps
+  double loss_ = 0, sum_ = 0;
   step_times times_;
 };
 

@@ -6,6 +6,7 @@
 #include <cfp/model/graph.hpp>
 #include <cfp/program/memory.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -21,7 +22,8 @@ class rank_memory {
  public:
   /// `p` must have its memory planned and outlive this, as must `g`.
   rank_memory(const program& p, const graph& g, int rank, std::uint64_t seed, Memory where)
-      : program_(p), graph_(g), rank_(rank), where_(std::move(where)), arena_(where_.allocate(p.arena_bytes)) {
+      : program_(p), graph_(g), rank_(rank), where_(std::move(where)), inputs_(inputs_of(p, g)),
+        staging_(where_, sizes()), arena_(where_.allocate(p.arena_bytes)) {
     at_.resize(p.buffers.size(), nullptr);
     for (std::size_t b = 0; b < p.buffers.size(); ++b) {
       const buffer& x = p.buffers[b];
@@ -46,11 +48,12 @@ class rank_memory {
   /// Where a buffer is.
   void* operator[](int b) const { return at_[static_cast<std::size_t>(b)]; }
 
-  /// Fills this rank's piece of a persistent tensor from the whole one (global order).
+  /// Fills this rank's piece of a persistent tensor from the whole one (global order). That of an input may arrive
+  /// later, before what is run next.
   template <class U>
   void place(int value, std::span<const U> whole) {
     each_buffer_of(value, [&](const buffer& x, void* at) {
-      where_.write(at, x.bytes, [&](void* data) {
+      write(x, at, [&](void* data) {
         const auto each = [&](const auto& set) {
           each_element(graph_[value].shape, x.held, program_.mesh, rank_,
                        [&](long i, long global) { set(i, whole[static_cast<std::size_t>(global)]); });
@@ -83,11 +86,12 @@ class rank_memory {
     });
   }
 
-  /// The number in a buffer that holds one: the complete loss that the program left.
-  double loss(int buffer) const {
-    wide out{};
-    where_.read((*this)[buffer], sizeof out, [&](const void* data) { out = *static_cast<const wide*>(data); });
-    return static_cast<double>(out);
+  /// The complete loss that the program leaves is on its way to the host, once what was issued before is done.
+  void fetch_loss() { staging_.fetch(inputs_.size(), program_.loss < 0 ? nullptr : (*this)[program_.loss]); }
+  /// The oldest of those; 0 where there is none. Waits.
+  double fetched_loss() {
+    const void* const at = staging_.fetched(inputs_.size());
+    return program_.loss < 0 ? 0 : static_cast<double>(*static_cast<const wide*>(at));
   }
 
  private:
@@ -98,6 +102,28 @@ class rank_memory {
       const buffer& x = program_.buffers[b];
       if (x.value == value && x.persistent && !f(x, at_[b])) return;
     }
+  }
+
+  // Buffers that get new numbers for each pass.
+  static std::vector<int> inputs_of(const program& p, const graph& g) {
+    std::vector<int> out;
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      if (p.buffers[b].persistent && g[p.buffers[b].value].role == value_role::input)
+        out.push_back(static_cast<int>(b));
+    return out;
+  }
+  // Of what passes between the host and the device while both work: inputs, and the loss.
+  std::vector<long> sizes() const {
+    std::vector<long> out;
+    for (const int b : inputs_) out.push_back(program_[b].bytes);
+    out.push_back(program_.loss < 0 ? 0 : static_cast<long>(sizeof(wide)));
+    return out;
+  }
+  template <class Fill>
+  void write(const buffer& x, void* at, const Fill& fill) {
+    const auto input = std::find(inputs_.begin(), inputs_.end(), static_cast<int>(&x - program_.buffers.data()));
+    if (input == inputs_.end()) return where_.write(at, x.bytes, fill);
+    staging_.send(static_cast<std::size_t>(input - inputs_.begin()), at, fill);
   }
 
   static numbers<T> view(const buffer& x, void* at) {
@@ -118,6 +144,8 @@ class rank_memory {
   const graph& graph_;
   int rank_;
   Memory where_;
+  std::vector<int> inputs_;
+  typename Memory::staging staging_;
   typename Memory::block arena_;
   std::vector<typename Memory::block> persistent_;
   std::vector<void*> at_;

@@ -66,6 +66,18 @@ class rank_on final : public rank {
   void reset_counted() override { device_->reset_counted(); }
   long bytes() const override { return device_->use().now; }
   long peak_bytes() const override { return device_->use().peak; }
+  long total_bytes() const override {
+    if constexpr (requires { device_->total_bytes(); }) return device_->total_bytes();
+    else return 0;
+  }
+  long free_bytes() const override {
+    if constexpr (requires { device_->free_bytes(); }) return device_->free_bytes();
+    else return 0;
+  }
+  long beside_bytes([[maybe_unused]] const program& p, [[maybe_unused]] const graph& g) const override {
+    if constexpr (requires { device_->beside_bytes(p, g, 0); }) return device_->beside_bytes(p, g, context_.rank);
+    else return 0;
+  }
 
  private:
   Context& context_;

@@ -40,7 +40,7 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
   j["model"] = model;
   for (const mesh_axis& a : mesh.axes) j["mesh"][std::string(a.label.view())] = a.size;
   j["predicted_ms"] = p.predicted_ms;
-  j["predicted_peak_bytes"] = predicted_peak(p.code);
+  j["predicted_peak_bytes"] = predicted_peak(p);
   const std::vector<std::string> keys = detail::decision_keys(d);
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
     j["decisions"][keys[n]] = detail::told_apart(d.nodes[n].names)[static_cast<std::size_t>(p.choices[n])];

@@ -90,7 +90,7 @@ inline std::string plan_header(const std::string& space, const std::string& mode
   char ms[64];
   std::snprintf(ms, sizeof ms, "%.3f", p.predicted_ms);
   out += "  static constexpr double predicted_ms = " + std::string(ms) +
-         ";\n  static constexpr long predicted_peak_bytes = " + std::to_string(predicted_peak(p.code)) +
+         ";\n  static constexpr long predicted_peak_bytes = " + std::to_string(predicted_peak(p)) +
          ";\n  /// Micro-batches of a step.\n  static constexpr int passes = " + std::to_string(p.code.passes) +
          ";\n  /// All segments, each as often as it repeats; of several micro-batches one, and the update.\n  static "
          "constexpr cfp::collective_count sent = " +

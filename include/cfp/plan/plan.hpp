@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/model/sharding.hpp>
-#include <cfp/program/program.hpp>
+#include <cfp/program/memory.hpp>
 
 #include <string>
 #include <vector>
@@ -17,6 +17,10 @@ struct plan {
   double additive_ms = 0;   ///< sum of the parts
   double predicted_ms = 0;  ///< from unique segments run whole
   double solve_seconds = 0;
+  long beside_bytes = 0;  ///< that the device of a rank takes for the program beside what it plans; 0: not known
 };
+
+/// Bytes of a rank at most.
+inline long predicted_peak(const plan& p) { return predicted_peak(p.code) + p.beside_bytes; }
 
 }  // namespace cfp

@@ -8,6 +8,7 @@
 #include <cfp/solve/correction.hpp>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 namespace cfp::inline v0_1 {
@@ -35,6 +36,9 @@ class plan_search {
   int rounds = 0;  ///< plans tried
   double gap = 0;  ///< how much faster, relatively, the sums of parts still think an untried plan might be
 
+  /// Bytes that a program takes beside what it plans, if it is known where: all processes say the same.
+  std::function<long(const program&)> beside_bytes{};
+
   /// Sums of parts.
   const cost_graph& costs() const { return costs_; }
 
@@ -50,7 +54,7 @@ class plan_search {
   void add(const std::string& label, const std::vector<int>& choices) {
     const solution s = best([&] { return fixed(corrected(), choices); });
     if (!s.feasible) return;
-    named_.push_back(realise(label, g_, mesh_, d_, first(s.choices), profiler_.lowered_for()));
+    named_.push_back(realised(label, s));
     price(named_.back());
   }
 
@@ -61,7 +65,7 @@ class plan_search {
     std::optional<std::int64_t> bound = options.memory_limit;
     double least = -std::numeric_limits<double>::infinity();
     long leanest = 0;
-    for (const plan& p : named_) lean(leanest, predicted_peak(p.code));
+    for (const plan& p : named_) lean(leanest, predicted_peak(p));
     bool settled = false;
     for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
       const solution s = best([&] {
@@ -73,9 +77,9 @@ class plan_search {
         if (leanest == 0 && s.least_memory) leanest = static_cast<long>(*s.least_memory);
         break;
       }
-      plan p = realise("found", g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
+      plan p = realised("found", s);
       if (const long over = excess(p, options); over > 0) {
-        lean(leanest, predicted_peak(p.code));
+        lean(leanest, predicted_peak(p));
         bound = lower_limit(bound, s.memory, over, *options.memory_limit);
         continue;
       }
@@ -100,6 +104,12 @@ class plan_search {
   }
 
  private:
+  plan realised(const std::string& label, const solution& s) const {
+    plan out = realise(label, g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
+    if (beside_bytes) out.beside_bytes = beside_bytes(out.code);
+    return out;
+  }
+
   bool knows(const plan& p) const {
     bool all = true;
     for (const correction& c : corrections_) all = all && c.knows(p.choices);
@@ -107,7 +117,7 @@ class plan_search {
   }
 
   static long excess(const plan& p, const search_options& options) {
-    return options.memory_limit ? predicted_peak(p.code) - *options.memory_limit : 0;
+    return options.memory_limit ? predicted_peak(p) - *options.memory_limit : 0;
   }
 
   static void lean(long& leanest, long bytes) {

@@ -53,6 +53,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   found_plan out;
   out.best = realise("found", s.g, s.mesh, s.decided, choices, s.ranks().lowered_for());
   out.best.predicted_ms = predicted;
+  if (s.device) out.best.beside_bytes = beside_bytes(s.ranks(), out.best.code, s.g);
   out.from_file = true;
   s.training.reset();
   s.take(std::move(out));
@@ -73,8 +74,7 @@ CFP_INLINE std::string session::explain() {
   all.insert(all.end(), f.others.begin(), f.others.end());
   solve_options brief;
   brief.max_seconds = 10;
-  const std::optional<std::int64_t> memory = s.o.memory > 0 ? std::optional<std::int64_t>(s.o.memory) : std::nullopt;
-  return reasons(s.costs, s.corrected, s.decided, all, memory, brief);
+  return reasons(s.costs, s.corrected, s.decided, all, s.limit(), brief);
 }
 
 CFP_INLINE verification session::verify(const batch_source& batches, long steps) {
@@ -91,7 +91,8 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
       how.tell = [&](const step_report& r) {
         const double share =
             static_cast<double>(r.step - (from != nullptr ? from->step() : 0)) / static_cast<double>(steps);
-        return !(stop = !s.o.tell({what, begin + (end - begin) * share}));
+        stop = !s.o.tell({what, begin + (end - begin) * share}) || stop;  // of steps on their way it is told after that
+        return !stop;
       };
     s.tell(what, begin);
     trained out;
@@ -188,7 +189,7 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
     e.predicted_ms = plans[p]->predicted_ms;
     e.measured_ms = median(seen[p].ms);
     e.ratio = paired_ratio(seen[p].ms, seen[0].ms);
-    e.predicted_peak = predicted_peak(plans[p]->code);
+    e.predicted_peak = predicted_peak(*plans[p]);
     e.measured_peak = seen[p].peak_bytes;
     e.sent = seen[p].sent;
     e.inferred = count_collectives(plans[p]->code, s.g);

@@ -24,7 +24,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const structure& s) {
 }
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
-  using detail::printed, detail::mib;
+  using detail::printed, detail::gib, detail::mib;
   if (p.figures > 0)
     out << "of " << p.figures << " figures " << p.figures_measured
         << " were measured; bounds say that no other plan is faster"
@@ -41,10 +41,13 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
                "untried plans: at most %.1f%% faster by parts\n",
                p.tried, p.best.predicted_ms, p.best.additive_ms, 100 * p.gap);
   detail::print_lines(out << '\n', p.lines);
-  return out << printed(
-             "memory of a rank, MiB: weights %.1f, optimizer %.1f, kept for backward %.1f, "
-             "transient (gradients too) %.1f\n",
-             mib(p.weight_bytes), mib(p.state_bytes), mib(p.kept_bytes), mib(p.transient_bytes));
+  out << printed(
+      "memory of a rank, MiB: weights %.1f, optimizer %.1f, kept for backward %.1f, transient (gradients too) %.1f\n",
+      mib(p.weight_bytes), mib(p.state_bytes), mib(p.kept_bytes), mib(p.transient_bytes));
+  if (p.device_bytes > 0)
+    out << printed("memory of a GPU: %.1f GiB, %.1f taken by contexts, NCCL and libraries, %.1f planned\n",
+                   gib(p.device_bytes), gib(p.taken_bytes), gib(p.peak_bytes));
+  return out;
 }
 
 CFP_INLINE std::vector<std::string> verification::faults() const {
@@ -131,6 +134,10 @@ CFP_INLINE std::string found_plan::json() const {
   j["mesh"] = mesh;
   j["predicted_ms"] = best.predicted_ms;
   j["predicted_peak_bytes"] = peak_bytes;
+  if (device_bytes > 0) {
+    j["device_bytes"] = device_bytes;
+    j["taken_bytes"] = taken_bytes;
+  }
   j["measured"] = measured;
   j["profile_seconds"] = profile_seconds;
   j["solve_seconds"] = solve_seconds;

@@ -31,7 +31,7 @@ struct session_options {
   std::string mesh = "data=2";    ///< axes and their sizes, the last one innermost
   make_ranks on{};                ///< none: threads of this process
   number type = number::float32;  ///< what numbers are stored as
-  long memory = 0;                ///< most bytes a rank may use; 0: any
+  long memory = 0;                ///< most bytes a rank may use, on a GPU all it takes there; 0: any, or what is free
   int micro_batches = 1;          ///< pieces a step's batch comes in; the model is of one piece
   training how{};                 ///< optimizer, schedule, clipping
   std::string table{};            ///< file of measured times, read and extended; none: nothing is kept

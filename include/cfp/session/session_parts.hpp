@@ -12,6 +12,7 @@
 #include <cfp/plan/reasons.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/plan/usual_plans.hpp>
+#include <cfp/session/device_memory.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/session.hpp>
 #include <cfp/session/train.hpp>
@@ -40,6 +41,7 @@ struct session::parts {
   cost_graph costs, corrected;  // of the search
   std::optional<state_file<float>> state;
   std::unique_ptr<trainer> training;
+  device_memory device;
 
   parts(const graph& forward, session_options options);
 
@@ -55,7 +57,9 @@ struct session::parts {
   const found_plan& search();
   void search_with(profiler& measure_with, found_plan& out);
   void take(found_plan out);
-  void check_memory(int ranks_here);
+  void check_memory(int ranks_here) const;
+  std::optional<long> limit() const { return device.limit(o.memory); }
+  std::string does_not_fit(const std::string& what) const;
 };
 
 namespace detail {
@@ -152,6 +156,7 @@ CFP_INLINE backend& session::parts::ranks() {
     } catch (const std::invalid_argument& e) {
       throw bad_input("mesh " + o.mesh + ": " + e.what());
     }
+    device = memory_of(*made);
     check_memory(made->on_this_machine());
     on = std::move(made);
   }
@@ -164,11 +169,22 @@ CFP_INLINE backend& session::parts::ranks_in_full() {
   return *in_full;
 }
 
-// Before anything long begins: the plan people begin with holds all of the model on every rank.
-CFP_INLINE void session::parts::check_memory(int ranks_here) {
+// Before anything long begins: the plan people begin with holds all of the model on every rank, which is memory of this
+// machine. On GPUs others may fit, but none that holds less than its part of weights and states.
+CFP_INLINE void session::parts::check_memory(int ranks_here) const {
   mesh_shape one;
   one.axes.push({"one", 1});
-  program single = lower(g, one, sharding::replicated(g), all_operations(g), sizeof(float));
+  program single = lower(g, one, sharding::replicated(g), all_operations(g),
+                         device ? bytes_of(o.type) : static_cast<long>(sizeof(float)));
+  if (device) {
+    const long least =
+        (detail::role_bytes(single, g, value_role::weight) + detail::role_bytes(single, g, value_role::state)) /
+        mesh.devices();
+    if (least > *limit())
+      throw bad_input(does_not_fit("weights and optimizer state alone, split over all ranks, need " +
+                                   std::to_string(least) + " bytes, " + std::to_string(least - *limit()) + " more"));
+    return;
+  }
   plan_memory(single);
   const double gib = 1 << 30, needed = static_cast<double>(predicted_peak(single)) * ranks_here / gib;
   const double present =
@@ -177,6 +193,18 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) {
     throw bad_input("replicated on " + std::to_string(ranks_here) + " ranks this needs " +
                     std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
                     std::to_string(static_cast<long>(present)) + "; take a smaller model or batch, or only analyse it");
+}
+
+// A sentence: what of how much memory, and on GPUs what of that no plan can have.
+CFP_INLINE std::string session::parts::does_not_fit(const std::string& what) const {
+  std::string out = o.memory > 0 ? "memory " + std::to_string(o.memory)
+                                 : "memory of a GPU, " + std::to_string(device.total) + " bytes";
+  out += ": no plan fits" + (what.empty() ? "" : "; " + what);
+  if (!device) return out;
+  out += "; contexts, NCCL, libraries and others take " + std::to_string(device.taken()) + " of the GPU's " +
+         std::to_string(device.total);
+  if (o.memory == 0) out += "; with its memory given as a limit, weights may also be gathered again for backward";
+  return out;
 }
 
 CFP_INLINE std::string session::parts::id() const {
@@ -199,7 +227,9 @@ CFP_INLINE void session::parts::take(found_plan out) {
   out.mesh = to_string(mesh);
   const program& p = out.best.code;
   const program_memory kept = memory_of(p, g);
-  out.peak_bytes = predicted_peak(p);
+  out.peak_bytes = predicted_peak(out.best);
+  out.device_bytes = device.total;
+  out.taken_bytes = device.taken();
   out.weight_bytes = detail::role_bytes(p, g, value_role::weight);
   out.state_bytes = detail::role_bytes(p, g, value_role::state);
   out.kept_bytes = kept.kept - out.weight_bytes - out.state_bytes;

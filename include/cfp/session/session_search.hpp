@@ -23,20 +23,21 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   costs = o.lazy ? measure_with.costs() : measure_with.build();
   const segment_times whole(blocks, segments, decided);
   plan_search search(g, mesh, decided, whole, measure_with, costs);
+  if (device) search.beside_bytes = [&](const program& p) { return beside_bytes(*on, p, g); };
   for (const named_plan& n : usual) {
     tell("running the segments of plan " + n.name, 1);
     search.add(n.name, follow(n, decided, mesh));
   }
   if (!against.empty()) search.add(against, own);
+  device = memory_of(*on);  // by now libraries have what they take when something first runs
   search_options limits;
-  if (o.memory > 0) limits.memory_limit = o.memory;
+  limits.memory_limit = limit();
   try {
     out.others = search.run(limits, [&](const std::string& what) { tell(what, 1); });
   } catch (const nothing_fits& e) {
-    throw bad_input("memory " + std::to_string(o.memory) + ": no plan fits" +
-                    (e.least > 0 ? "; the leanest plan found needs " + std::to_string(e.least) + " bytes, " +
-                                       std::to_string(e.least - o.memory) + " more"
-                                 : std::string()));
+    throw bad_input(does_not_fit(e.least > 0 ? "the leanest plan found needs " + std::to_string(e.least) + " bytes, " +
+                                                   std::to_string(e.least - e.limit) + " more"
+                                             : ""));
   }
   out.best = std::move(out.others.front());
   out.others.erase(out.others.begin());

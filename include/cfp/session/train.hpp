@@ -23,14 +23,16 @@
 namespace cfp::inline v0_1 {
 
 struct train_options {
-  bool keep_changes = false;                       ///< remembers what became of every weight
-  std::function<bool(const step_report&)> tell{};  ///< after each step, by the first process; false: enough
+  bool keep_changes = false;  ///< remembers what became of every weight
+  /// After each step, by the first process; false: enough. Of devices that work by themselves (GPUs) up to two passes
+  /// are then on their way already: a step is told of so much later, and those begun are trained, and told of.
+  std::function<bool(const step_report&)> tell{};
 };
 
 /// What a training leaves.
 struct trained {
   std::vector<double> loss{};
-  std::vector<double> ms{};
+  std::vector<double> ms{};                   ///< from the loss before, without what `tell` took
   std::vector<int> weights{};                 ///< of the graph; what follows is one each, if it was asked for
   std::vector<std::vector<double>> change{};  ///< after training less before, in the order of the whole tensor
   std::vector<std::uint64_t> begun{};         ///< a hash of the numbers before
@@ -89,6 +91,45 @@ class weights_of {
   std::vector<double> now_;
 };
 
+// The steps of a training, as their losses become known: kept, told of, and whether it is enough agreed on.
+class heard_steps {
+  using clock = std::chrono::steady_clock;
+
+ public:
+  heard_steps(rank& r, loaded_program& of, long first, const train_options& o, trained& out)
+      : rank_(r), of_(of), step_(first), options_(o), out_(out) {}
+
+  bool stop() const { return stop_; }
+
+  /// What is known by now, on all ranks the same; `all`: of the steps begun.
+  void hear(bool all) {
+    bool told = false;
+    while (const std::optional<double> loss = of_.ended(all)) {
+      ++step_;
+      const double ms = std::chrono::duration<double, std::milli>(clock::now() - since_).count();
+      if (rank_.leads()) {
+        out_.loss.push_back(*loss);
+        out_.ms.push_back(ms);
+      }
+      if (options_.tell && rank_.number() == 0 && !options_.tell({step_, *loss, ms})) stop_ = true;
+      since_ = clock::now();
+      told = true;
+    }
+    if (!options_.tell) return;
+    rank_.agree(std::as_writable_bytes(std::span(&stop_, 1)));
+    if (told) since_ = clock::now();
+  }
+
+ private:
+  rank& rank_;
+  loaded_program& of_;
+  long step_;
+  const train_options& options_;
+  trained& out_;
+  bool stop_ = false;
+  clock::time_point since_ = clock::now();  // the last loss
+};
+
 }  // namespace detail
 
 /// A program in training: loaded once, its state kept from one run to the next.
@@ -122,23 +163,23 @@ class trainer {
     bool enough = false;
     const auto steps_on = [&](rank& r) {
       loaded_program& mine = loaded(r);
-      bool stop = false;
       if (o.keep_changes) weights.before(r, mine);
-      for (long s = first + 1; s <= last && !stop; ++s) {
-        one_step(r, mine, batches, s, out);
-        if (!o.tell) continue;
-        if (r.number() == 0) stop = !o.tell({s, out.loss.back(), out.ms.back()});
-        r.agree(std::as_writable_bytes(std::span(&stop, 1)));
+      detail::heard_steps heard(r, mine, first, o, out);
+      bool fitted = true;
+      try {
+        for (long s = first + 1; s <= last && !heard.stop(); ++s) {
+          mine.run_ahead(s, p_.passes, [&](int pass) { batches.feed(mine, s * p_.passes + pass); });
+          heard.hear(false);
+        }
+      } catch (const shared_batches::ended&) {  // all ranks come to it
+        fitted = false;
       }
-      if (o.keep_changes) weights.after(r, mine);
-      if (r.leads()) enough = stop;
+      heard.hear(true);
+      if (o.keep_changes && fitted) weights.after(r, mine);
+      if (r.leads()) enough = heard.stop();
     };
     try {
-      on_all([&](rank& r) {
-        try {
-          steps_on(r);
-        } catch (const shared_batches::ended&) {}
-      });
+      on_all(steps_on);
     } catch (const rank_failure&) {  // of several processes perhaps one alone had such data
       batches.rethrow();
       throw;
@@ -179,15 +220,6 @@ class trainer {
     std::unique_ptr<loaded_program> made = r.load(p_, g_, seed_);
     const std::lock_guard lock(mutex_);
     return *(kept_[r.number()] = std::move(made));
-  }
-
-  void one_step(rank& r, loaded_program& mine, shared_batches& batches, long number, trained& out) {
-    using clock = std::chrono::steady_clock;
-    const auto begin = clock::now();
-    mine.step(number, p_.passes, [&](int pass) { batches.feed(mine, number * p_.passes + pass); });
-    if (!r.leads()) return;
-    out.loss.push_back(mine.loss());
-    out.ms.push_back(std::chrono::duration<double, std::milli>(clock::now() - begin).count());
   }
 
   // If a rank fails all lose their programs, where they were loaded.

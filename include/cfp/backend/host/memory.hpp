@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include <sys/mman.h>
 
@@ -45,6 +46,25 @@ struct memory {
   void read(const void* at, long, const Use& use_them) const {
     use_them(at);
   }
+
+  /// For what the host gives or is given over and over, while the device works: here it does not. Items have numbers.
+  class staging {
+   public:
+    staging(const memory&, const std::vector<long>& sizes) : at_(sizes.size()) {}
+
+    /// fill(data) writes all of the item, which comes to `at` before what is run next.
+    template <class Fill>
+    void send(std::size_t, void* at, const Fill& fill) const {
+      fill(at);
+    }
+    /// What is at `at` (null: nothing) once all has been done that was issued before: `fetched` gives it.
+    void fetch(std::size_t item, const void* at) { at_[item] = at; }
+    /// That of the first `fetch` whose result was not yet taken; valid until the second `fetch` from now. Waits.
+    const void* fetched(std::size_t item) const { return at_[item]; }
+
+   private:
+    std::vector<const void*> at_;
+  };
 };
 
 }  // namespace cfp::host

@@ -13,6 +13,7 @@
 #include <cfp/communicator/nccl/gpu_choice.hpp>
 #include <cfp/communicator/nccl/issued_collectives.hpp>
 #include <cfp/communicator/nccl/nccl_group.hpp>
+#include <cfp/communicator/nccl/nccl_options.hpp>
 
 #include <nccl.h>
 
@@ -28,12 +29,6 @@
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-struct nccl_options {
-  std::chrono::nanoseconds deadline = std::chrono::minutes(10);  ///< of every wait
-  cudaStream_t stream = nullptr;                                 ///< of the collectives, unless they are told another
-  bool share_gpus = false;  ///< several processes on one GPU, through sockets: tests what is computed, not how fast
-};
 
 /// The state of one rank: one group of all, and one per mesh axis, of the mesh of its control context, which must
 /// outlive it. All ranks construct it together, each on its own thread or process, which takes a GPU and is the one to
@@ -109,20 +104,12 @@ class nccl_world : public rank_grid {
   /// has failed or takes longer than the deadline, or if another rank has failed; std::logic_error while the stream is
   /// captured into a graph.
   void synchronise(cudaStream_t stream) {
-    check_usable();
-    if (capturing(stream))
-      throw std::logic_error(
-          "a stream that is captured into a graph runs nothing that could be waited for; end the capture first");
-    const auto in = [&] { return issued_.oldest(stream); };
-    wait(
-        [&] {
-          const cudaError_t code = cudaStreamQuery(stream);
-          if (code != cudaSuccess && code != cudaErrorNotReady)
-            give_up(in() + " failed after " + waited() + ": " + detail::cuda_says("cudaStreamQuery", code));
-          return detail::cuda_done(code);
-        },
-        in);
+    until(stream, "cudaStreamQuery", [&] { return cudaStreamQuery(stream); });
     issued_.ended(stream);
+  }
+  /// The same for what had been issued to it when the event was recorded there.
+  void synchronise(cudaStream_t stream, cudaEvent_t event) {
+    until(stream, "cudaEventQuery", [&] { return cudaEventQuery(event); });
   }
 
   /// A graph that collectives of this rank were captured into, which ends before the communicators do.
@@ -211,6 +198,24 @@ class nccl_world : public rank_grid {
     if (state != ncclSuccess && state != ncclInProgress)
       give_up(in() + " failed after " + waited() + ": NCCL says" + g.where + " " + ncclGetErrorString(state));
     return state == ncclSuccess;
+  }
+
+  // Returns once query() finds that a stream has come somewhere.
+  template <class Query>
+  void until(cudaStream_t stream, const char* asked, const Query& query) {
+    check_usable();
+    if (capturing(stream))
+      throw std::logic_error(
+          "a stream that is captured into a graph runs nothing that could be waited for; end the capture first");
+    const auto in = [&] { return issued_.oldest(stream); };
+    wait(
+        [&] {
+          const cudaError_t code = query();
+          if (code != cudaSuccess && code != cudaErrorNotReady)
+            give_up(in() + " failed after " + waited() + ": " + detail::cuda_says(asked, code));
+          return detail::cuda_done(code);
+        },
+        in);
   }
 
   /// Returns once ready() says so; in() says what is waited for.

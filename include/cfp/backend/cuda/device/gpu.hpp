@@ -2,6 +2,9 @@
 // (long: each is a few calls of CUDA).
 #pragma once
 
+#include <cfp/backend/cuda/device/beside_bytes.hpp>
+#include <cfp/backend/cuda/device/gpu_memory.hpp>
+#include <cfp/backend/cuda/device/owned.hpp>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
 #include <cfp/backend/cuda/make_ready.hpp>
 #include <cfp/backend/engine.hpp>
@@ -15,35 +18,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <stdexcept>
-#include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1::cuda {
 
 namespace detail {
-struct stream_delete {
-  void operator()(cudaStream_t s) const { cudaStreamDestroy(s); }
-};
-struct event_delete {
-  void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
-};
-inline void free_of_gpu(std::byte* p) { cudaFree(p); }
-using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, stream_delete>;
-using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_delete>;
-
-inline owned_stream make_stream() {
-  cudaStream_t s = nullptr;
-  check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "make a stream");
-  return owned_stream(s);
-}
-inline owned_event make_event(unsigned flags) {
-  cudaEvent_t e = nullptr;
-  check(cudaEventCreateWithFlags(&e, flags), "make an event");
-  return owned_event(e);
-}
-
 /// Lets a processor work for some cycles, and says how many there were in how many nanoseconds.
 struct clock_kernel {
   static constexpr int threads = 1;
@@ -108,11 +88,6 @@ struct gpu_mover {
 };
 }  // namespace detail
 
-/// A GPU has less memory free than is asked for.
-struct out_of_memory : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with. A `Queue` is made
 /// from a stream and launches kernels into it; a `Library` makes products ready: `cuda::queue` and `matrix_library`
 /// where there is a GPU.
@@ -124,40 +99,8 @@ class basic_gpu {
   using queue = Queue;
   using parts = cuda::parts<T, queue>;
 
-  /// Memory of the GPU. What the host writes and reads passes through a copy of its own; both wait.
-  struct memory {
-    using block = std::unique_ptr<std::byte, counted_free<&detail::free_of_gpu>>;
-    basic_gpu* on;
-
-    explicit memory(basic_gpu& g) : on(&g) {}
-    block allocate(long bytes) const {
-      void* p = nullptr;
-      const cudaError_t e = cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1));
-      if (e == cudaErrorMemoryAllocation) {
-        cudaGetLastError();  // it is no error of what comes next
-        throw out_of_memory("the GPU has no " + std::to_string(bytes) +
-                            " bytes free; take smaller pieces, or end what else runs on it");
-      }
-      check(e, "take memory of the GPU");
-      on->use_.take(bytes);
-      return block(static_cast<std::byte*>(p), {&on->use_, bytes});
-    }
-    template <class Fill>
-    void write(void* at, long bytes, const Fill& fill) const {
-      std::vector<std::byte> here(static_cast<std::size_t>(bytes));
-      fill(here.data());
-      check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, on->main().stream()),
-            "copy to the GPU");
-      on->wait();
-    }
-    template <class Use>
-    void read(const void* at, long bytes, const Use& use_them) const {
-      std::vector<std::byte> here(static_cast<std::size_t>(bytes));
-      check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, on->main().stream()),
-            "copy from the GPU");
-      on->wait();
-      use_them(here.data());
-    }
+  struct memory : gpu_memory<basic_gpu> {
+    explicit memory(basic_gpu& g) : gpu_memory<basic_gpu>{&g} {}
   };
 
   class product {
@@ -185,7 +128,16 @@ class basic_gpu {
   basic_gpu& operator=(const basic_gpu&) = delete;
 
   /// For what was put into both queues.
-  void wait() const { wait_(); }
+  void wait() const { wait_(nullptr); }
+  /// For what the main queue had been given when the event was recorded.
+  void wait_for(cudaEvent_t e) const { wait_(e); }
+
+  /// Bytes of the GPU, and those of them that programs may take, what is loaded included.
+  long total_bytes() const { return memory_now().second; }
+  long free_bytes() const { return memory_now().first + use_.now; }
+  long beside_bytes(const program& p, const cfp::graph& g, int rank) {
+    return cuda::beside_bytes(*this, parts_, p, g, rank);
+  }
 
   memory_use& use() { return use_; }
   const memory_use& use() const { return use_; }
@@ -194,8 +146,8 @@ class basic_gpu {
   }
   void put(const queue& q, const std::function<void(const queue&)>& work) const { work(q); }
 
-  /// How it is waited for, where there is a deadline.
-  void wait_by(std::function<void()> f) { wait_ = std::move(f); }
+  /// How an event of the main queue is waited for, null: all of it, where there is a deadline.
+  void wait_by(std::function<void(cudaEvent_t)> f) { wait_ = std::move(f); }
 
   /// What is ready to run is as fast as can be chosen.
   void settle() {
@@ -284,10 +236,17 @@ class basic_gpu {
   }
 
  private:
+  static std::pair<long, long> memory_now() {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "ask how much memory is free");
+    return {static_cast<long>(free), static_cast<long>(total)};
+  }
+
   const parts parts_;
   memory_use use_;
-  std::function<void()> wait_ = [this] {  // no virtual function: nvcc 13.0 fails on the destructor
-    check(cudaStreamSynchronize(main_.stream()), "finish what was launched");
+  std::function<void(cudaEvent_t)> wait_ = [this](cudaEvent_t e) {  // no virtual function: nvcc 13.0 fails on the
+                                                                    // destructor
+    check(e != nullptr ? cudaEventSynchronize(e) : cudaStreamSynchronize(main_.stream()), "finish what was launched");
   };
   detail::owned_stream main_stream_, side_stream_;
   queue main_, side_;

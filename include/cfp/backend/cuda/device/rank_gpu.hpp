@@ -36,7 +36,10 @@ class basic_rank_gpu : public Gpu {
   template <class Context>
   basic_rank_gpu(const parts& shared, Context& control)
       : basic_rank_gpu(shared, std::make_unique<nccl_world>(control, shared.connected)) {
-    this->wait_by([this] { world_->synchronise(this->main().stream()); });
+    this->wait_by([this](cudaEvent_t e) {
+      if (e == nullptr) world_->synchronise(this->main().stream());
+      else world_->synchronise(this->main().stream(), e);
+    });
     from_first_ = [&control](std::span<std::byte> x) { control.world.broadcast(x.data(), x.size(), 0); };
   }
 

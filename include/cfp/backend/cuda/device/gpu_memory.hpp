@@ -1,0 +1,66 @@
+// Memory of a GPU, for the programs of its rank.
+#pragma once
+
+#include <cfp/backend/cuda/device/staging.hpp>
+#include <cfp/backend/memory_use.hpp>
+#include <cfp/communicator/nccl/cuda_error.hpp>
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1::cuda {
+
+/// A GPU has less memory free than is asked for.
+struct out_of_memory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+inline void free_of_gpu(std::byte* p) { cudaFree(p); }
+}  // namespace detail
+
+/// As host::memory. What `write` and `read` move passes through a copy of the host's own; both wait.
+template <class Gpu>
+struct gpu_memory {
+  using block = std::unique_ptr<std::byte, counted_free<&detail::free_of_gpu>>;
+  using staging = cuda::staging<Gpu>;
+
+  Gpu* on;
+
+  /// Throws out_of_memory.
+  block allocate(long bytes) const {
+    void* p = nullptr;
+    const cudaError_t e = cudaMalloc(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1));
+    if (e == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is no error of what comes next
+      throw out_of_memory("the GPU has no " + std::to_string(bytes) +
+                          " bytes free; take smaller pieces, or end what else runs on it");
+    }
+    check(e, "take memory of the GPU");
+    on->use().take(bytes);
+    return block(static_cast<std::byte*>(p), {&on->use(), bytes});
+  }
+  template <class Fill>
+  void write(void* at, long bytes, const Fill& fill) const {
+    std::vector<std::byte> here(static_cast<std::size_t>(bytes));
+    fill(here.data());
+    check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, on->main().stream()),
+          "copy to the GPU");
+    on->wait();
+  }
+  template <class Use>
+  void read(const void* at, long bytes, const Use& use_them) const {
+    std::vector<std::byte> here(static_cast<std::size_t>(bytes));
+    check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, on->main().stream()),
+          "copy from the GPU");
+    on->wait();
+    use_them(here.data());
+  }
+};
+
+}  // namespace cfp::cuda
