@@ -537,8 +537,8 @@ TEST_CASE("a launched rank that finds one who hangs up waits for rank 0") {
       return std::to_string(sum_of_ranks(pool));
     });
   };
-  socket_end listener = cfp::detail::listen_at("127.0.0.1", port);  // as of a job that ends
   process one = works(1);
+  socket_end listener = cfp::detail::listen_at("127.0.0.1", port);  // as of a job that ends
   for (int i = 0; i < 2; ++i) CHECK(socket_end(::accept(listener.fd(), nullptr, nullptr)));
   { const socket_end ends = std::move(listener); }
   process zero = works(0);
