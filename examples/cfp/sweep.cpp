@@ -102,7 +102,7 @@ void print(const cfp::machine& m, bool memory_given) {
 
 int sweep(const arguments& a) {
   const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
-  const cfp::make_ranks make = ranks_of(a.backend);
+  const cfp::make_ranks make = ranks_of(a);
   cfp::sweep_options o;
   o.seconds = a.seconds;
   o.most = a.most;

@@ -48,6 +48,10 @@ case $case in
         bash "$launch" 2 sh -c '[ "$RANK" = '$victim' ] && { sleep 4; kill -9 $$; } & exec "$@"' sh "$cfp" train "${common[@]}" --mesh data=2 --steps 100000
       [ $((SECONDS - began)) -lt 30 ] || { echo "it took $((SECONDS - began)) s"; exit 1; }
     done ;;
+  sweep)  # what two processes measured is a machine to plan for
+    ended 0 "written to\|all_reduce" bash "$launch" 2 "$cfp" sweep --backend cuda --mesh gpu=2 --seconds 0.02 --most 4096 --save-machine "$folder/here.json"
+    grep -q "free beside contexts, NCCL and libraries" "$folder/here.json"
+    ended 0 "simulated\|ms" "$cfp" plan --machine "$folder/here.json" --model "$model" --layers 1 --seq 8 ;;
   wrong)
     ended 2 "--mesh data=3: the mesh has 3 ranks and the launcher started 2 processes" bash "$launch" 2 "$cfp" plan "${common[@]}" --mesh data=3
     ended 2 "the processes were started with different options" bash "$launch" 2 bash -c 'exec "$@" --seed $RANK' run "$cfp" train "${common[@]}" --mesh data=2

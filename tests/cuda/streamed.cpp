@@ -9,7 +9,7 @@
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/table.hpp>
-#include <cfp/session/device_memory.hpp>
+#include <cfp/backend/device_memory.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>

@@ -4,11 +4,11 @@
 #include <cfp/backend/backend.hpp>
 #include <cfp/backend/conversion.hpp>
 #include <cfp/backend/device.hpp>
+#include <cfp/backend/issued_passes.hpp>
 #include <cfp/backend/rank_memory.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,7 +65,7 @@ class engine : public loaded_program {
     const auto begin = clock::now();
     issue_step(number, passes, feed, false);
     settle();
-    if (passes > 0) ended_.pop_back();  // it is `loss`
+    if (passes > 0) passes_.drop_last();  // it is `loss`
     times_.total += since(begin);
     if (timed_ && !Device::immediate)
       for (std::size_t i = 0; i < steps_.size(); ++i)
@@ -75,15 +75,16 @@ class engine : public loaded_program {
     issue_step(number, passes, feed, true);
   }
   std::optional<double> ended(bool wait) override {
-    while (wait && ended_.empty() && !on_the_way_.empty()) land();
-    if (wait && ended_.empty()) settle();
-    if (ended_.empty()) return std::nullopt;
-    const double out = ended_.front();
-    ended_.pop_front();
-    return out;
+    std::optional<double> loss = passes_.take();
+    while (wait && !loss && !passes_.none()) {
+      land();
+      loss = passes_.take();
+    }
+    if (wait && !loss) settle();
+    return loss;
   }
 
-  double loss() const override { return loss_; }
+  double loss() const override { return passes_.last(); }
 
   void give(int value, const given_tensor& whole) override {
     std::visit([&](const auto& x) { memory_.place(value, x); }, whole);
@@ -152,13 +153,6 @@ class engine : public loaded_program {
     int waits_for = -1;                        // a collective beside
   };
 
-  // A pass that was issued and is not known to have ended.
-  struct issued_pass {
-    bool first = false, last = false;  // of its step
-    int of = 1;
-  };
-  static constexpr std::size_t most_on_the_way = 2;  // passes: staging has two copies of what each is given and leaves
-
   static int tick(std::size_t i) { return 2 * static_cast<int>(i); }
   static double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
@@ -168,33 +162,27 @@ class engine : public loaded_program {
     device_.set(number, 0);
     run_range(0, 0, first);
     for (int pass = 0; pass < passes; ++pass) {
-      if (on_the_way_.size() == most_on_the_way) land();
+      if (passes_.full()) land();
       if (feed) feed(pass);
       const auto start = clock::now();
       device_.set(number, pass);
       run_range(1, first, end);
       memory_.fetch_loss();
-      on_the_way_.push_back({pass == 0, pass + 1 == passes, passes});
+      passes_.issue(pass, passes);
       if (ahead && !Device::immediate) continue;
-      while (!on_the_way_.empty()) land();
+      while (!passes_.none()) land();
       if (!ahead) times_.passes += since(start);
     }
     run_range(2, end, steps_.size());
     ++runs_;
   }
 
-  // Returns once the oldest pass on its way has ended, and takes its loss.
-  void land() {
-    const double loss = memory_.fetched_loss();
-    const issued_pass p = on_the_way_.front();
-    on_the_way_.pop_front();
-    sum_ = (p.first ? 0 : sum_) + loss / p.of;
-    if (p.last) ended_.push_back(loss_ = sum_);
-  }
+  // Returns once the oldest pass on its way has ended.
+  void land() { passes_.end(memory_.fetched_loss()); }
 
   // Returns once all that was issued has been done.
   void settle() {
-    while (!on_the_way_.empty()) land();
+    while (!passes_.none()) land();
     if (running_) device_.wait();
     running_ = false;
   }
@@ -244,9 +232,7 @@ class engine : public loaded_program {
   decltype(std::declval<Device&>().record(std::declval<const std::function<void()>&>())) recorded_[3] = {};
   long runs_ = 0;
   bool timed_ = false, running_ = false;
-  std::deque<issued_pass> on_the_way_;
-  std::deque<double> ended_;  // losses of steps
-  double loss_ = 0, sum_ = 0;
+  issued_passes passes_;
   step_times times_;
 };
 

@@ -12,7 +12,7 @@
 #include <cfp/plan/reasons.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/plan/usual_plans.hpp>
-#include <cfp/session/device_memory.hpp>
+#include <cfp/backend/device_memory.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/session.hpp>
 #include <cfp/session/train.hpp>

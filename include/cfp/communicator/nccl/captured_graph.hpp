@@ -1,6 +1,8 @@
 // A CUDA graph that is ready to be launched.
 #pragma once
 
+#include <cfp/communicator/nccl/cuda_error.hpp>
+
 #include <cuda_runtime.h>
 
 #include <memory>
@@ -28,6 +30,13 @@ class captured_graph {
  private:
   cudaGraphExec_t made_;
 };
+
+/// Whether what is put into the stream becomes part of a graph.
+inline bool capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  detail::cuda_check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
 
 /// Those of a rank, whoever owns them.
 class captured_graphs {

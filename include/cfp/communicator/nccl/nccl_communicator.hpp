@@ -90,7 +90,7 @@ class nccl_communicator {
     world_->issue(*group_, {}, stream_, [&](ncclComm_t comm) {
       return ncclAllReduce(world_->token(), world_->token(), 1, ncclInt32, ncclMax, comm, stream_);
     });
-    if (!world_->capturing(stream_)) wait();
+    if (!capturing(stream_)) wait();
   }
 
   /// Returns once the stream has done what was issued to it, as `nccl_world::synchronise`.

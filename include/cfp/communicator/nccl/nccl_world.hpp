@@ -120,12 +120,6 @@ class nccl_world : public rank_grid {
     if (!failed_.empty()) throw communicator_error(failed_);
   }
 
-  bool capturing(cudaStream_t stream) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    detail::cuda_check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
-    return status != cudaStreamCaptureStatusNone;
-  }
-
  private:
   using clock = std::chrono::steady_clock;
 

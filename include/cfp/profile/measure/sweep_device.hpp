@@ -1,6 +1,7 @@
 // Measures what a device does by itself: launches, memory, products.
 #pragma once
 
+#include <cfp/backend/device_memory.hpp>
 #include <cfp/op/catalogue.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
 #include <cfp/profile/measure/sweep_times.hpp>
@@ -70,11 +71,14 @@ class device_sweep {
       return sum_of_two(bytes, copies, &traffic);
     });
     device_.bandwidth = rounded(traffic / beyond(device_.launch, sums.back().second));
-    device_.memory = o.memory > 0 ? o.memory : host_share();
+    const device_memory own = memory_of(times_.on());
+    device_.memory = o.memory > 0 ? o.memory : own ? own.free : host_share();
     sources_["device.launch"] = times_.source + ": sums of a few numbers, one after another";
     sources_["device.bandwidth"] = times_.source + ": sums of two tensors that read and write " +
                                    std::to_string(static_cast<long>(traffic)) + " bytes";
-    sources_["device.memory"] = o.memory > 0 ? "given to " + o.by : "the memory of the host over the ranks on it";
+    sources_["device.memory"] = o.memory > 0 ? "given to " + o.by
+                                : own        ? times_.source + ": free beside contexts, NCCL and libraries"
+                                             : "the memory of the host over the ranks on it";
     for (const char* entry : {"hand_over", "contention"}) sources_[std::string("device.") + entry] = "not measured";
   }
 

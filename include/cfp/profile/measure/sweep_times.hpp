@@ -23,9 +23,9 @@ struct sweep_options {
   long most = 64l << 20;  ///< of the largest
   long product =
       8192;  ///< most rows, columns and inner size of a matrix product; the first has 64, each next twice as many
-  long stream = 64l << 20;       ///< most bytes of each of the three tensors that tell the rate of memory
-  long memory = 0;               ///< bytes a program may use of a device; 0: the host's memory over the ranks on it
-  std::string by = "cfp sweep";  ///< who measures, in the sources of figures
+  long stream = 64l << 20;  ///< most bytes of each of the three tensors that tell the rate of memory
+  long memory = 0;          ///< bytes a program may use of a device; 0: what a GPU has free, or the host over its ranks
+  std::string by = "cfp sweep";                                            ///< who measures, in the sources of figures
   std::function<void(int done, int all, const std::string& what)> tell{};  ///< called before each configuration
 };
 

@@ -1,4 +1,4 @@
-// The memory of the GPUs of a session's ranks, of which contexts, NCCL and libraries take some before any plan does.
+// The memory of ranks' GPUs, of which contexts, NCCL and libraries take some before any program does.
 #pragma once
 
 #include <cfp/backend/backend.hpp>
