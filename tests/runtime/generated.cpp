@@ -9,6 +9,7 @@
 #include "small.hpp"
 
 #include <cfp/block/decisions.hpp>
+#include <cfp/block/parallel_blocks.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/plan/realise.hpp>
 #include <cfp/session/train.hpp>
@@ -80,6 +81,8 @@ std::string shapes(const graph& g) {
   }
   return out;
 }
+
+constexpr double rate = 0.01;
 
 class stopwatch {
  public:
@@ -156,6 +159,82 @@ long try_operator(long seed, const std::vector<operator_models::example>& all, a
   return static_cast<long>(ways.size());
 }
 
+// Models.
+
+// Indices by the number of a pass.
+batch_source some_indices(const graph& g) {
+  return [&g](long number) {
+    batch out;
+    for (const value& v : g.values) {
+      if (v.role != value_role::input || v.producer >= 0) continue;
+      std::vector<std::int32_t> x(static_cast<std::size_t>(elements(v.shape)));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = static_cast<std::int32_t>(
+            random_words(static_cast<std::uint64_t>(number), name_hash(v.label.view()), i).v[0] %
+            static_cast<std::uint32_t>(v.fill.bound));
+      out[std::string(v.label.view())] = std::move(x);
+    }
+    return out;
+  };
+}
+
+std::string why_apart(const trained& alone, const trained& together, const graph& g) {
+  for (std::size_t s = 0; s < alone.loss.size(); ++s)
+    if (!(std::abs(alone.loss[s] - together.loss[s]) <= 1e-10 * std::max(1.0, std::abs(alone.loss[s]))))
+      return "loss of step " + std::to_string(s + 1) + ": " + std::to_string(together.loss[s]) + ", on one rank " +
+             std::to_string(alone.loss[s]);
+  for (std::size_t w = 0; w < alone.weights.size(); ++w) {
+    if (alone.begun[w] != together.begun[w]) return "weights begin otherwise";
+    // In shares of what a step moves at most.
+    const double change = apart(alone.change[w], together.change[w], rate);
+    if (!(change <= 1e-8))
+      return "changes of " + std::string(g[alone.weights[w]].label.view()) + " apart by " + std::to_string(change);
+  }
+  return {};
+}
+
+// A model of layers drawn at random, from blocks and decisions to a training under a plan of random choices.
+std::string try_model(long seed, all_ranks& ranks) {
+  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  training how;
+  how.rate = rate;
+  how.epsilon = 1e-3;  // where a gradient is nothing but rounding, steps are so too
+  how.micro_batches = 1 + pick(2);
+  how.clip = pick(2) == 0 ? 0 : 0.5;
+  // On three axes the choices alone take a third of a second to list.
+  static const std::vector<int> three{2, 2, 2};
+  const std::vector<int>* at = &some_mesh(random);
+  while (at->size() == 3) at = &some_mesh(random);
+  const std::vector<int>& sizes = pick(100) == 0 ? three : *at;
+  graph g = differentiate(refine(random_graph(random, random_sizes::tiny)), how);
+  for (value& v : g.values)
+    if (v.role == value_role::weight) v.fill = {v.rank() > 1 ? 0 : 1.0, 0.4};
+  std::string wrong = shapes(g) + " on mesh " + words(sizes) + "\n";
+  backend &on = ranks.on(sizes), &one = ranks.on({1});
+  const decision_graph d = decisions(g, parallel_blocks(g), on.mesh(), axis_choice::regathered);
+  schedule order;
+  order.overlap = pick(2) == 0;
+  order.ahead = 1 + pick(3);
+  order.early = pick(4) != 0;
+  try {
+    const plan p = realise("random", g, on.mesh(), d, random_choices(d, random), on.lowered_for(), order);
+    for (std::size_t n = 0; n < d.nodes.size(); ++n)
+      if (d.nodes[n].choices() > 1)
+        wrong +=
+            "  " + decision_label(d.nodes[n]) + ": " + d.nodes[n].names[static_cast<std::size_t>(p.choices[n])] + "\n";
+    train_options remember;
+    remember.keep_changes = true;
+    const batch_source data = some_indices(g);
+    const program single = small_tests::single(g, sizeof(double));
+    const std::string why =
+        why_apart(train(one, single, g, data, 2, 5, remember), train(on, p.code, g, data, 2, 5, remember), g);
+    return why.empty() ? why : wrong + why;
+  } catch (const std::exception& e) {
+    return wrong + e.what();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("operators of random sizes under random splits equal one rank") {
@@ -169,6 +248,21 @@ TEST_CASE("operators of random sizes under random splits equal one rank") {
     } catch (const std::exception& e) {
       wrong += e.what();
       ++watch.done;
+    }
+    INFO("bash tests/generated.sh 1 " << seed << " gives it again: " << wrong);
+    CHECK(wrong.empty());
+  }
+}
+
+TEST_CASE("models of random layers under random plans train as one rank does") {
+  all_ranks ranks;
+  stopwatch watch("models under plans");
+  for (long seed = first_seed(); watch.done < (cases() + 9) / 10; ++seed, ++watch.done) {
+    std::string wrong;
+    try {
+      wrong = try_model(seed, ranks);
+    } catch (const std::exception& e) {
+      wrong = e.what();
     }
     INFO("bash tests/generated.sh 1 " << seed << " gives it again: " << wrong);
     CHECK(wrong.empty());
