@@ -4,6 +4,7 @@
 #include "counted.hpp"
 
 #include <cfp/backend/threads.hpp>
+#include <cfp/model/training.hpp>
 #include <cfp/program/lower.hpp>
 
 #include <algorithm>

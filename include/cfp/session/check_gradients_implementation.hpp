@@ -10,6 +10,7 @@
 #include <cfp/plan/realise.hpp>
 #include <cfp/session/check_gradients.hpp>
 #include <cfp/session/lines.hpp>
+#include <cfp/session/loss_along.hpp>
 #include <cfp/session/shared_batches.hpp>
 
 #include <algorithm>
@@ -28,27 +29,6 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
-// The loss of one rank as a function of a single element of its weights.
-class loss_along {
- public:
-  loss_along(loaded_program& on, int value, std::vector<double>& whole) : on_(on), value_(value), whole_(whole) {}
-  ~loss_along() { on_.give(value_, std::span<const double>(whole_)); }
-
-  double at(long element, double further) const {
-    double& x = whole_[static_cast<std::size_t>(element)];
-    const double kept = std::exchange(x, x + further);
-    on_.give(value_, std::span<const double>(whole_));
-    x = kept;
-    on_.step(1, 1);
-    return on_.loss();
-  }
-
- private:
-  loaded_program& on_;
-  const int value_;
-  std::vector<double>& whole_;
-};
-
 class gradient_checker {
  public:
   gradient_checker(const graph& given, const gradient_options& options)
@@ -56,7 +36,7 @@ class gradient_checker {
     if (o_.elements < 1) throw bad_input("of a tensor at least 1 element is tried, not " + std::to_string(o_.elements));
     if (o_.plans < 1) throw bad_input("at least 1 plan is tried, not " + std::to_string(o_.plans));
     one_.axes.push({"one", 1});
-    out_.step = step;
+    out_.step = loss_along::step;
     out_.seed = o_.seed;
     ask();
     forward_ = refine(forward_);
@@ -83,8 +63,6 @@ class gradient_checker {
   }
 
  private:
-  static constexpr double step = 1e-5;
-
   // Real inputs are made weights, whose gradients are derived.
   void ask() {
     for (int v = 0; v < forward_.value_count(); ++v) {
@@ -192,41 +170,27 @@ class gradient_checker {
     return {some.begin(), some.end()};
   }
 
-  // What the rounding of the loss makes of a difference over `width`.
-  double rounding(double width) const {
-    return 16 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(out_.loss)) / width;
-  }
-
-  // Whether a slope is one of a kink: between those to either side, taken from closer by.
-  bool at_kink(const loss_along& along, long element, double slope, double bound) const {
-    constexpr double closer = step / 16;
-    const double here = along.at(element, 0), right = (along.at(element, closer) - here) / closer,
-                 left = (here - along.at(element, -closer)) / closer;
-    const double open = bound + 2 * rounding(closer);
-    return std::abs(right - left) > open && slope >= std::min(left, right) - open &&
-           slope <= std::max(left, right) + open;
-  }
-
   void compare(loaded_program& p, std::size_t w) {
     gradient_check::of_tensor t;
     t.tensor = std::string(given_[asked_[w]].label.view());
     t.elements = static_cast<long>(whole_[w].size());
     const std::vector<long> places = to_try(w);
-    const loss_along along(p, asked_[w], whole_[w]);
+    const loss_along along(p, asked_[w], whole_[w], out_.loss);
     std::vector<double> slopes;
     for (const long i : places) {
-      slopes.push_back((along.at(i, step) - along.at(i, -step)) / (2 * step));
+      slopes.push_back(along.slope(i));
       t.largest = std::max(t.largest, std::abs(slopes.back()));
     }
     t.tried = static_cast<long>(places.size());
-    const double bound = 1e-7 * t.largest + rounding(2 * step);
+    const double bound = along.bound(t.largest);
+    t.worst.bound = bound;
     double most = -1;
     for (std::size_t k = 0; k < places.size(); ++k) {
       bool kink = false;
       for (std::size_t plan = 0; plan < derived_.size() && !kink; ++plan) {
         const gradient_check::entry e{
             {}, out_.plans[plan], derived_[plan][w][static_cast<std::size_t>(places[k])], slopes[k], bound};
-        if (!e.holds() && at_kink(along, places[k], e.derived, bound)) {
+        if (!e.holds() && along.at_kink(places[k], e.derived, bound)) {
           kink = true;
         } else if (e.apart() > most) {
           most = e.apart();

@@ -38,7 +38,7 @@ struct gradient_check {
     double relative_bound() const { return share(worst.bound); }
 
    private:
-    double share(double x) const { return x == 0 ? 0 : x / largest; }
+    double share(double x) const { return x == 0 ? 0 : x / (largest > 0 ? largest : std::abs(worst.derived)); }
   };
   std::vector<of_tensor> tensors{};
   std::vector<std::string> plans{};  ///< gradients were derived under
