@@ -3,6 +3,7 @@
 
 #include <cfp/model/bad_input.hpp>
 #include <cfp/model/trace.hpp>
+#include <cfp/op/catalogue.hpp>
 
 #include <algorithm>
 #include <string>
