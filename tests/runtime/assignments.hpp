@@ -82,7 +82,7 @@ inline std::string words(const operation& o, const assignment& a, const mesh_sha
 
 /// The assignment of one forward operation, and by the names of the factors that of its gradient; weights and
 /// what is added for them rest replicated, or as the operation needs them.
-inline sharding around(const graph& g, int forward, const assignment& a, const mesh_shape& mesh, bool by_need) {
+inline sharding split_around(const graph& g, int forward, const assignment& a, const mesh_shape& mesh, bool by_need) {
   sharding s = sharding::replicated(g);
   s.assigned[static_cast<std::size_t>(forward)] = a;
   const rule& r = g.at(forward).r;

@@ -128,8 +128,8 @@ long try_operator(long seed, const std::vector<operator_models::example>& all, a
     sharding s = sharding::replicated(g);
     if (n % 2 == 0) {
       const int i = static_cast<int>(random() % static_cast<unsigned>(forward.size()));
-      s = assignment_tests::around(g, i, assignment_tests::some_admitted(random, g.at(i), on.mesh()), on.mesh(),
-                                   random() % 2 == 0);
+      s = assignment_tests::split_around(g, i, assignment_tests::some_admitted(random, g.at(i), on.mesh()), on.mesh(),
+                                         random() % 2 == 0);
     } else {
       for (int i = 0; i < g.size(); ++i)
         s.assigned[static_cast<std::size_t>(i)] = assignment_tests::some_admitted(random, g.at(i), on.mesh());

@@ -62,7 +62,7 @@ void check_splits(const std::vector<int>& sizes) {
           if (count++ % stride != 0) continue;
           INFO(x.label << ": " << words(g.at(i), a, mesh)
                        << (by_need ? ", weights as needed" : ", weights replicated"));
-          compare(*all, g, around(g, i, a, mesh, by_need), alone);
+          compare(*all, g, split_around(g, i, a, mesh, by_need), alone);
         }
     // All operations at once, each its own way.
     std::mt19937 random(3);
