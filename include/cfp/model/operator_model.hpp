@@ -19,6 +19,13 @@ struct operator_sample {
   int dots = 1;                     ///< dimensions that "..." of its rule stands for: "any0", "any1", ...
 };
 
+/// What `op` makes: a rule with a name, perhaps a functor.
+template <class Op>
+concept operator_object = requires {
+  typename Op::self;
+  Op::rule_source;
+};
+
 namespace detail {
 
 struct operator_model_maker {
@@ -132,9 +139,9 @@ struct operator_model_maker {
 inline graph operator_model(const op_info& op, const operator_sample& sample = {}) {
   return detail::operator_model_maker{op, sample}.run();
 }
-template <lit Rule, class Op>
-graph operator_model(const op<Rule, Op>&, const operator_sample& sample = {}) {
-  return operator_model(info<typename op<Rule, Op>::self>, sample);
+template <operator_object Op>
+graph operator_model(const Op&, const operator_sample& sample = {}) {
+  return operator_model(info<typename Op::self>, sample);
 }
 
 }  // namespace cfp

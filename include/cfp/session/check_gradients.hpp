@@ -34,8 +34,8 @@ inline gradient_check check_gradients(const model& traced, const gradient_option
 }
 /// An operator by itself, on random operands: `check_gradients(operator_model(mine, {.sizes = {{"width", 5}}}))` for
 /// others. What owns the gradient of row statistics is checked with them, as a model.
-template <lit Rule, class Op>
-gradient_check check_gradients(const op<Rule, Op>& mine, const gradient_options& options = {}) {
+template <operator_object Op>
+gradient_check check_gradients(const Op& mine, const gradient_options& options = {}) {
   return check_gradients(operator_model(mine), options);
 }
 
