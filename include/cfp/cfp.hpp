@@ -7,5 +7,6 @@
 #include <cfp/families/byte_text.hpp>
 #include <cfp/model/trace.hpp>
 #include <cfp/op/all.hpp>
+#include <cfp/session/check_gradients.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/session.hpp>

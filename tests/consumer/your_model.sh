@@ -14,6 +14,13 @@ cd "$work"
 grep -q "verified over 10 steps" "$work/out"
 grep -q "trained steps 1 to 100" "$work/out"
 for file in mixer_plan.json mixer_plan.hpp mixer.safetensors; do [ -s "$file" ] || { echo "no $file"; exit 1; }; done
+# Its checks, as a test of its own: they end well, and print nothing.
+sed 's/mixer/checks/g; s/main.cpp/checks.cpp/' "$here/CMakeLists.txt" > CMakeLists.txt
+cp "$here/checks.cpp" "$here/mixer.hpp" .
+cmake -S . -B checks -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$cxx" -Dcfp_ROOT="$work/installed"
+cmake --build checks
+checks/checks > out
+[ ! -s out ]
 # The plan is C++ that the compiler checks.
 printf '#include "mixer_plan.hpp"\nint main() {}\n' > plan.cpp
 "$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I "$include" plan.cpp

@@ -1,12 +1,14 @@
-// Gradients equal central differences, in double precision: every weight of a small GPT, elements at random.
+// Gradients equal central differences, in double precision: every weight of a small GPT, elements at random, on one
+// rank and under plans.
 #include "../catch.hpp"
 
-#include "open_engine.hpp"
 #include "small.hpp"
 
 #include <cfp/op/math.hpp>
+#include <cfp/session/check_gradients.hpp>
 
 #include <cmath>
+#include <sstream>
 
 namespace gradients_tests {
 
@@ -22,62 +24,21 @@ TEST_CASE("gradients of a GPT equal central differences") {
   c.vocabulary = 256;
   c.batch = 2;
   c.sequence = 6;
-  const graph forward = refine(gpt(c));
-  // A rate of zero keeps the weights, and with beta1 = 0 the first moment is the gradient.
-  training still;
-  still.rate = 0;
-  still.beta1 = 0;
-  graph g = differentiate(forward, still);
+  graph g = gpt(c);
   for (value& v : g.values)
     if (v.role == value_role::weight) v.fill.deviation = 0.3;
-  const program p = single(g, sizeof(double));
-  shared_batches text(
-      g, byte_text(std::string("the quick brown fox jumps over the lazy dog and sleeps"), c.batch, c.sequence, 1));
-  rank_pool pool(1);
-  pool.run([&](rank_context& rank) {
-    open_engine<double> run(p, g, rank, 9);
-    one_step(*run, p, text, 1);
-    std::mt19937 random(3);
-    int tried = 0;
-    for (int v = 0; v < g.value_count(); ++v) {
-      if (g[v].role != value_role::weight || g[v].producer >= 0) continue;
-      const std::string label(g[v].label.view());
-      double* weight = nullptr;
-      const double* moment = nullptr;
-      for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-        if (p.buffers[b].value == v) weight = run.at(static_cast<int>(b));
-        if (g[p.buffers[b].value].label == label + ".exp_avg") moment = run.at(static_cast<int>(b));
-      }
-      REQUIRE(weight);
-      REQUIRE(moment);
-      run->step(1, 1);
-      const long n = elements(g[v].shape);
-      const std::vector<double> gradient(moment, moment + n);
-      double scale = 0;
-      for (long i = 0; i < n; ++i) scale = std::max(scale, std::abs(gradient[static_cast<std::size_t>(i)]));
-      for (int t = 0; t < 12; ++t, ++tried) {
-        // Table rows no token names have no gradient: take half of the places among the largest.
-        long i = static_cast<long>(random() % static_cast<unsigned long>(n));
-        if (t % 2)
-          for (int look = 0; look < 200; ++look) {
-            const long other = static_cast<long>(random() % static_cast<unsigned long>(n));
-            if (std::abs(gradient[static_cast<std::size_t>(other)]) > std::abs(gradient[static_cast<std::size_t>(i)]))
-              i = other;
-          }
-        const double expected = gradient[static_cast<std::size_t>(i)], kept = weight[i], h = 1e-5;
-        weight[i] = kept + h;
-        run->step(1, 1);
-        const double up = run->loss();
-        weight[i] = kept - h;
-        run->step(1, 1);
-        const double down = run->loss();
-        weight[i] = kept;
-        INFO(label << " element " << i << ": gradient " << expected << ", difference " << (up - down) / (2 * h));
-        CHECK(std::abs((up - down) / (2 * h) - expected) <= 1e-6 * scale + 1e-9);
-      }
-    }
-    CHECK(tried > 150);
-  });
+  gradient_options o;
+  o.data = byte_text(std::string("the quick brown fox jumps over the lazy dog and sleeps"), c.batch, c.sequence, 1);
+  o.elements = 12;
+  o.seed = 9;
+  o.mesh = "data=2";
+  const gradient_check checked = check_gradients(g, o);
+  std::ostringstream said;
+  said << checked;
+  INFO(said.str());
+  CHECK(checked.holds());
+  CHECK(checked.left_out() == 0);
+  CHECK(checked.tried() > 150);
 }
 
 namespace {

@@ -2,7 +2,7 @@
 // rank; conversions between any partitions deliver what the partitions mean; planned memory never overlaps.
 #include "../catch.hpp"
 
-#include "counted.hpp"
+#include "assignments.hpp"
 #include "open_engine.hpp"
 
 #include <cfp/backend/threads.hpp>
@@ -19,6 +19,7 @@
 namespace lower_tests {
 
 using namespace cfp;
+using assignment_tests::apart, assignment_tests::lowered, assignment_tests::mesh_of, assignment_tests::weights_of;
 
 namespace {
 
@@ -31,13 +32,6 @@ constexpr int steps = 3;
 
 using random_engine = std::mt19937;
 int below(random_engine& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
-
-mesh_shape mesh_of(const std::vector<int>& sizes) {
-  static constexpr const char* names[] = {"x", "y", "z", "w"};
-  mesh_shape m;
-  for (int s : sizes) m.axes.push({name(names[m.rank()]), s});
-  return m;
-}
 
 std::string words(const std::vector<int>& sizes) {
   std::string s;
@@ -60,25 +54,6 @@ graph tiny_gpt() {
   return g;
 }
 
-// Every assignment an operation admits: each axis splits no factor or one, or, where that is linear, nothing
-// but sums.
-std::vector<assignment> admitted(const operation& o, const mesh_shape& mesh) {
-  std::vector<assignment> all{{}}, kept;
-  for (int axis = 0; axis < mesh.rank(); ++axis) {
-    std::vector<assignment> more;
-    for (assignment a : all)
-      for (int f = o.op->linear == linearity::all ? assignment::partial : assignment::none; f < o.r.factors.size();
-           ++f) {
-        a.factor[axis] = static_cast<signed char>(f);
-        more.push_back(a);
-      }
-    all = more;
-  }
-  for (const assignment& a : all)
-    if (admissible(o.r, o.op->linear, o.sizes, a, mesh)) kept.push_back(a);
-  return kept;
-}
-
 // A partition of a tensor of this shape: axes split any dimension in any order, or owe a sum.
 partition some_partition(random_engine& random, const extents& shape, const mesh_shape& mesh, reduction combine,
                          bool may_owe) {
@@ -99,11 +74,8 @@ partition some_partition(random_engine& random, const extents& shape, const mesh
 
 sharding some_sharding(random_engine& random, const graph& g, const mesh_shape& mesh) {
   sharding s = sharding::replicated(g);
-  for (int i = 0; i < g.size(); ++i) {
-    const auto choices = admitted(g.at(i), mesh);
-    s.assigned[static_cast<std::size_t>(i)] =
-        choices[static_cast<std::size_t>(below(random, static_cast<int>(choices.size())))];
-  }
+  for (int i = 0; i < g.size(); ++i)
+    s.assigned[static_cast<std::size_t>(i)] = assignment_tests::some_admitted(random, g.at(i), mesh);
   for (int v = 0; v < g.value_count(); ++v) {  // some tensors are also materialised
     if (g[v].type == element::index || below(random, 4) != 0) continue;
     for (int k = 1 + below(random, 2); k > 0; --k)
@@ -122,12 +94,8 @@ outcome train(backend& on, const program& p, const graph& g) {
   outcome out;
   out.loss.resize(static_cast<std::size_t>(on.mesh().devices()));
   out.sent.resize(out.loss.size());
-  std::vector<int> ids;
-  for (int v = 0; v < g.value_count(); ++v)
-    if (g[v].role == value_role::weight && g[v].producer < 0) {
-      ids.push_back(v);
-      out.weights.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
-    }
+  const std::vector<int> ids = weights_of(g);
+  for (const int v : ids) out.weights.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
   on.run([&](rank& r) {
     const auto me = static_cast<std::size_t>(r.number());
     r.reset_counted();
@@ -140,21 +108,6 @@ outcome train(backend& on, const program& p, const graph& g) {
     for (std::size_t w = 0; w < ids.size(); ++w) run->collect(ids[w], std::span(out.weights[w]));
   });
   return out;
-}
-
-double apart(const std::vector<double>& a, const std::vector<double>& b) {
-  double largest = 0, scale = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    scale = std::max(scale, std::abs(a[i]));
-    largest = std::max(largest, std::isnan(a[i] - b[i]) ? 1e30 : std::abs(a[i] - b[i]));
-  }
-  return largest / scale;
-}
-
-program lowered(const graph& g, const mesh_shape& mesh, const sharding& s) {
-  program p = lower(g, mesh, s, all_operations(g), sizeof(double));
-  plan_memory(p);
-  return p;
 }
 
 // First and last instruction that touches the memory of each buffer, found here from the instructions alone.

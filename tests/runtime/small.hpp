@@ -55,9 +55,7 @@ inline cfp::program single(const cfp::graph& g, long real_bytes) {
 /// A plan of random choices.
 inline cfp::plan random_plan(const cfp::graph& g, const cfp::mesh_shape& mesh, const cfp::decision_graph& d,
                              std::mt19937& random, long real_bytes, const cfp::schedule& order = {}) {
-  std::vector<int> choices;
-  for (const cfp::decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
-  return cfp::realise("random", g, mesh, d, choices, real_bytes, order);
+  return cfp::realise("random", g, mesh, d, cfp::random_choices(d, random), real_bytes, order);
 }
 
 /// Threads for a program, by its mesh and what it stores numbers as.

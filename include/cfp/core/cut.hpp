@@ -40,4 +40,19 @@ constexpr rule cut_factors(const rule& r, const list<int, max_factors>& parts, l
   return out;
 }
 
+/// Drops factors of size one from compound dimensions: they are no part of the tensor that a split could be of.
+constexpr void drop_ones(const factor_sizes& sizes, pattern& p) {
+  pattern out;
+  for (int i = 0; i < p.factors.size(); ++i) {
+    int members = 0, ones = 0;
+    for (int k = 0; k < p.factors.size(); ++k)
+      if (p.group[k] == p.group[i]) ++members, ones += sizes[p.factors[k]] == 1;
+    const bool last_of_ones = ones == members && (i + 1 == p.factors.size() || p.group[i + 1] != p.group[i]);
+    if (members > 1 && sizes[p.factors[i]] == 1 && !last_of_ones) continue;
+    out.factors.push(p.factors[i]);
+    out.group.push(p.group[i]);
+  }
+  p = out;
+}
+
 }  // namespace cfp

@@ -2,6 +2,7 @@
 // forward rule's factors, so a mesh axis that splits a factor forward splits the same factor backward.
 #pragma once
 
+#include <cfp/core/cut.hpp>
 #include <cfp/core/error.hpp>
 #include <cfp/model/gradient_graph.hpp>
 
@@ -152,6 +153,7 @@ struct backward_operations {
           if (text.factors[p.factors[i]].whole) o.r.factors[f].whole = true;
         }
       }
+      drop_ones(o.sizes, out);  // as the forward rule's were, when it was refined
       return out;
     };
     for (const pattern& p : text.operands) o.r.operands.push(translate(p));

@@ -45,23 +45,8 @@ struct refiner {
     for (int i = 0; i < o.results.size(); ++i) f(o.r.results[i], o.results[i]);
   }
 
-  // A factor of size one in a compound dimension is no part of the tensor that a split could be of.
-  static constexpr void drop_ones(const operation& o, pattern& p) {
-    pattern out;
-    for (int i = 0; i < p.factors.size(); ++i) {
-      int members = 0, ones = 0;
-      for (int k = 0; k < p.factors.size(); ++k)
-        if (p.group[k] == p.group[i]) ++members, ones += o.sizes[p.factors[k]] == 1;
-      const bool last_of_ones = ones == members && (i + 1 == p.factors.size() || p.group[i + 1] != p.group[i]);
-      if (members > 1 && o.sizes[p.factors[i]] == 1 && !last_of_ones) continue;
-      out.factors.push(p.factors[i]);
-      out.group.push(p.group[i]);
-    }
-    p = out;
-  }
-
   constexpr explicit refiner(const graph& from) : g(from) {
-    for (operation& o : g.operations) each_pattern(o, [&](pattern& p, int) { drop_ones(o, p); });
+    for (operation& o : g.operations) each_pattern(o, [&](pattern& p, int) { drop_ones(o.sizes, p); });
     for (const value& v : g.values) {
       of_value.push_back({});
       for (int d = 0; d < v.rank(); ++d) of_value.back().push({});

@@ -8,6 +8,7 @@
 #include <cfp/solve/cost_graph.hpp>
 
 #include <cstdio>
+#include <random>
 
 namespace cfp::inline v0_1 {
 
@@ -22,6 +23,13 @@ inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, c
   apply(order, out.code);
   on.complete(out.code, g);
   return out;
+}
+
+/// A choice for each decision, drawn at random.
+inline std::vector<int> random_choices(const decision_graph& d, std::mt19937& random) {
+  std::vector<int> choices;
+  for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
+  return choices;
 }
 
 /// The label of a decision in files and messages: "strategy of h.0.attn.c_attn.linear".

@@ -86,6 +86,40 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const verification& v) {
   return out;
 }
 
+CFP_INLINE std::vector<std::string> gradient_check::faults() const {
+  using detail::printed;
+  std::vector<std::string> out;
+  if (tensors.empty()) out.push_back("nothing has a gradient: the model has no weights and no inputs of real numbers");
+  if (!std::isfinite(loss)) out.push_back("it cannot be judged: the loss is no finite number");
+  for (const of_tensor& t : tensors)
+    if (!t.worst.holds())
+      out.push_back("the gradient is not the loss's: " + detail::gradient_text(t) + ", derived under " + t.worst.plan);
+  if (static_cast<double>(left_out()) > most_left_out * static_cast<double>(tried()))
+    out.push_back(
+        printed("it cannot be judged: at %.1f%% of what was tried the loss has a kink, at most %.0f%%; "
+                "take other weights (seed, filling) or data",
+                100 * static_cast<double>(left_out()) / static_cast<double>(tried()), 100 * most_left_out));
+  return out;
+}
+
+CFP_INLINE std::ostream& operator<<(std::ostream& out, const gradient_check& c) {
+  using detail::printed;
+  long of = 0;
+  for (const gradient_check::of_tensor& t : c.tensors) of += t.elements;
+  out << printed("gradients %s: %ld of %ld elements of %zu tensors (seed %lu, differences over %.0e to either side)",
+                 c.holds() ? "hold" : "do NOT hold", c.tried(), of, c.tensors.size(),
+                 static_cast<unsigned long>(c.seed), c.step);
+  if (c.plans.size() > 1) out << printed(", derived under %zu plans", c.plans.size());
+  out << '\n';
+  for (const std::string& fault : c.faults()) out << fault << '\n';
+  if (const gradient_check::of_tensor* const t = c.worst(); t != nullptr && c.holds())
+    out << "worst " << detail::gradient_text(*t) << '\n';
+  for (const gradient_check::of_tensor& t : c.tensors)
+    if (t.largest == 0) out << "the loss does not depend on what was tried of " << t.tensor << '\n';
+  if (c.left_out() > 0) out << "left out: " << c.left_out() << " elements where the loss has a kink\n";
+  return out;
+}
+
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const training_report& t) {
   if (t.loss.empty()) return out << "nothing was trained\n";
   double ms = 0;
@@ -159,6 +193,33 @@ CFP_INLINE std::string verification::json() const {
   j["parameters"] = left_out.of;
   j["parameters_left_out"] = left_out.count;
   j["holds"] = holds();
+  return j.dump(1);
+}
+
+CFP_INLINE std::string gradient_check::json() const {
+  nlohmann::ordered_json j;
+  j["holds"] = holds();
+  j["loss"] = loss;
+  j["seed"] = seed;
+  j["step"] = step;
+  j["plans"] = plans;
+  j["tensors"] = nlohmann::ordered_json::array();
+  for (const of_tensor& t : tensors) {
+    nlohmann::ordered_json place = nlohmann::ordered_json::object();
+    for (const auto& [dimension, at] : t.worst.place) place[dimension] = at;
+    j["tensors"].push_back({{"tensor", t.tensor},
+                            {"elements", t.elements},
+                            {"tried", t.tried},
+                            {"left_out", t.left_out},
+                            {"worst",
+                             {{"place", place},
+                              {"plan", t.worst.plan},
+                              {"derived", t.worst.derived},
+                              {"by_differences", t.worst.by_differences},
+                              {"relative", t.relative()},
+                              {"bound", t.relative_bound()},
+                              {"holds", t.worst.holds()}}}});
+  }
   return j.dump(1);
 }
 

@@ -130,6 +130,21 @@ inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>
   return out;
 }
 
+/// "width=3 hidden=0"
+inline std::string place_text(const std::vector<std::pair<std::string, long>>& place) {
+  std::string out;
+  for (const auto& [dimension, at] : place)
+    out.append(out.empty() ? "" : " ").append(dimension).append("=").append(std::to_string(at));
+  return out;
+}
+
+/// "up[width=3 hidden=0]: derived 1.5, by differences 0.75, relative difference 1.0e+00, at most 1.0e-07"
+inline std::string gradient_text(const gradient_check::of_tensor& t) {
+  return printed("%s[%s]: derived %.6g, by differences %.6g, relative difference %.1e, at most %.1e", t.tensor.c_str(),
+                 place_text(t.worst.place).c_str(), t.worst.derived, t.worst.by_differences, t.relative(),
+                 t.relative_bound());
+}
+
 inline nlohmann::ordered_json count_json(const collective_count& n) {
   nlohmann::ordered_json j;
   for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];

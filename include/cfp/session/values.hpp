@@ -6,6 +6,7 @@
 #include <cfp/core/config.hpp>
 #include <cfp/core/mesh.hpp>
 #include <cfp/plan/plan.hpp>
+#include <cfp/session/gradient_check.hpp>
 #include <cfp/session/verified.hpp>
 
 #include <array>
@@ -119,6 +120,7 @@ struct plan_comparison {
 std::ostream& operator<<(std::ostream&, const structure&);
 std::ostream& operator<<(std::ostream&, const found_plan&);
 std::ostream& operator<<(std::ostream&, const verification&);
+std::ostream& operator<<(std::ostream&, const gradient_check&);
 std::ostream& operator<<(std::ostream&, const training_report&);
 std::ostream& operator<<(std::ostream&, const plan_comparison&);
 
