@@ -28,8 +28,10 @@ class machine_reader : json_reader<invalid_machine> {
     if (const auto sweeps = all.find("sweeps"); sweeps != all.end())
       for (const json& s : array(*sweeps, "sweeps"))
         out.sweeps.push_back(sweep(s, "sweeps[" + std::to_string(out.sweeps.size()) + "]"));
-    if (const auto sources = all.find("sources"); sources != all.end())
+    if (const auto sources = all.find("sources"); sources != all.end()) {
+      if (!sources->is_object()) refuse("sources must be an object, got " + shown(*sources));
       for (const auto& [entry, source] : sources->items()) text(source, "sources." + entry);
+    }
     try {
       validate(out);
     } catch (const invalid_machine& e) {
@@ -42,7 +44,7 @@ class machine_reader : json_reader<invalid_machine> {
   static constexpr const char* who = "machines";
 
   double number(const json& value, const std::string& owner) const {
-    if (!value.is_number()) refuse(owner + " must be a number, got " + value.dump());
+    if (!value.is_number()) refuse(owner + " must be a number, got " + shown(value));
     return value.get<double>();
   }
   double number(const json& object, const std::string& owner, const char* key) const {
@@ -54,7 +56,7 @@ class machine_reader : json_reader<invalid_machine> {
   long whole(const json& object, const std::string& owner, const char* key) const {
     const json& value = member(object, owner, key);
     if (!value.is_number_integer() || !(std::abs(value.get<double>()) < 1e15))
-      refuse(owner + "." + key + " must be a whole number, got " + value.dump());
+      refuse(owner + "." + key + " must be a whole number, got " + shown(value));
     return value.get<long>();
   }
   int count(const json& object, const std::string& owner, const char* key) const {
@@ -119,7 +121,8 @@ class machine_reader : json_reader<invalid_machine> {
     text(member(value, at, "source"), at + ".source");
     for (const json& p : array(member(value, at, "points"), at + ".points")) {
       const std::string point = at + ".points[" + std::to_string(out.points.size()) + "]";
-      if (array(p, point).size() != 2) refuse(point + " must be [bytes, seconds], got " + p.dump());
+      if (array(p, point).size() != 2)
+        refuse(point + " must be [bytes, seconds], got an array of " + std::to_string(p.size()));
       out.points.emplace_back(number(p[0], point + "[0]"), number(p[1], point + "[1]"));
     }
     return out;
