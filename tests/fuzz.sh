@@ -14,7 +14,7 @@ clang=$(command -v clang++ || command -v clang++-19 || command -v clang++-14 || 
 flags=(-std=c++20 -O1 -g1 -Iinclude -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' > "$folder/none.cpp"
 if [ -z "$clang" ] || ! "$clang" "${flags[@]}" "$folder/none.cpp" -o "$folder/none" 2> "$folder/none.log"; then
-  echo "libFuzzer is missing: install clang and libclang-rt-dev (Debian 12: apt-get install clang libclang-rt-14-dev)" >&2
+  echo "libFuzzer is missing: apt-get install clang libclang-rt-dev (or the libclang-rt-VERSION-dev of your clang)" >&2
   exit 2
 fi
 if [ ! -e "$folder/fuzz" ] || [ -n "$(find include tests/fuzz tests/random_costs.hpp -newer "$folder/fuzz" -type f | head -1)" ]; then
