@@ -8,6 +8,8 @@
 #include <cfp/profile/machine/machine_file.hpp>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 namespace machines_tests {

@@ -741,6 +741,8 @@ TEST_CASE("a mesh, a configuration and a table are read, or refused in one sente
     std::ofstream(file) << text;
     return refused([&] { read_gpt(config_file(file)); }).substr(file.size());
   };
+  CHECK(refused([] { config_file("/dev/zero"); }) == "/dev/zero: cannot be read");
+  CHECK(profile_table().load("/dev/zero") == "it cannot be read");
   CHECK(config("{") == ": line 1, column 2: this is not JSON");
   CHECK(config("[]") == ": must be an object, is an array");
   CHECK(config("{\"n_layer\": 1e999}").find("the number 1e999 is too large") != std::string::npos);

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +21,9 @@ class config_file {
   /// A file, or a directory that holds a config.json.
   explicit config_file(const std::string& from)
       : path(std::filesystem::is_directory(from) ? from + "/config.json" : from) {
-    std::ifstream file(path);
-    if (!file) throw bad_input(path + ": cannot be read");
-    json_ = reader(std::string(std::istreambuf_iterator<char>(file), {}), path).object();
+    const std::optional<std::string> text = detail::whole_file(path);
+    if (!text) throw bad_input(path + ": cannot be read");
+    json_ = reader(*text, path).object();
   }
 
   bad_input fail(const std::string& key, const std::string& why) const {

@@ -9,9 +9,9 @@
 
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -74,10 +74,10 @@ class profile_table {
 
   /// Reads a table. Returns why it cannot be used, or nothing.
   std::string load(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) return "it cannot be read";
+    const std::optional<std::string> text = detail::whole_file(path);
+    if (!text) return "it cannot be read";
     try {
-      *this = detail::table_reader(std::string(std::istreambuf_iterator<char>(file), {}), "").read(origin);
+      *this = detail::table_reader(*text, "").read(origin);
     } catch (const bad_input& e) {
       return e.what();
     }

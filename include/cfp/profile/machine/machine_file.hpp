@@ -4,9 +4,10 @@
 #include <cfp/profile/machine/machine_check.hpp>
 #include <cfp/solve/json_reader.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -139,9 +140,9 @@ inline machine read_machine(std::string_view text, std::string where = "machine"
 
 /// The machine of a file.
 CFP_INLINE machine load_machine(const std::string& path) {
-  std::ifstream file(path);
-  if (!file || !std::filesystem::is_regular_file(path)) throw invalid_machine(path + ": cannot be read");
-  return read_machine(std::string(std::istreambuf_iterator<char>(file), {}), path);
+  const std::optional<std::string> text = detail::whole_file(path);
+  if (!text) throw invalid_machine(path + ": cannot be read");
+  return read_machine(*text, path);
 }
 
 }  // namespace cfp
