@@ -17,12 +17,14 @@ if [ -z "$clang" ] || ! "$clang" "${flags[@]}" "$folder/none.cpp" -o "$folder/no
   echo "libFuzzer is missing: apt-get install clang libclang-rt-dev (or the libclang-rt-VERSION-dev of your clang)" >&2
   exit 2
 fi
-if [ ! -e "$folder/fuzz" ] || [ -n "$(find include tests/fuzz tests/random_costs.hpp -newer "$folder/fuzz" -type f | head -1)" ]; then
-  "$clang" "${flags[@]}" tests/fuzz/fuzz.cpp -o "$folder/fuzz"
-fi
+for fuzzer in texts files; do
+  if [ ! -e "$folder/$fuzzer" ] || [ -n "$(find include tests/fuzz tests/random_costs.hpp -newer "$folder/$fuzzer" -type f | head -1)" ]; then
+    "$clang" "${flags[@]}" "tests/fuzz/$fuzzer.cpp" -o "$folder/$fuzzer"
+  fi
+done
 
 # What the tree carries is where it starts: configurations, machines, rules of operators, what our writers write.
-CFP_FUZZ_SEEDS="$folder/seeds" "$folder/fuzz"
+CFP_FUZZ_SEEDS="$folder/seeds" "$folder/files"
 one_each() {  # one_each READER: a file per line of stdin
   mkdir -p "$folder/seeds/$1"
   awk -v to="$folder/seeds/$1/" '{ gsub(/\\n/, "\n"); printf "%s", $0 > (to NR); close(to NR) }'
@@ -40,6 +42,13 @@ seeds_of() {
   esac
 }
 
+fuzzer_of() {
+  case $1 in
+    rule | dimensions | placement | mesh) echo "$folder/texts" ;;
+    *) echo "$folder/files" ;;
+  esac
+}
+
 failed=0 all=0
 printf '%-12s %12s %8s %8s\n' reader executions seconds edges
 for reader in "${readers[@]}"; do
@@ -49,7 +58,7 @@ for reader in "${readers[@]}"; do
   dictionary=()
   [ -s "$folder/$reader.dict" ] && dictionary=(-dict="$folder/$reader.dict")
   code=0
-  CFP_FUZZ=$reader "$folder/fuzz" "$corpus" "$(seeds_of "$reader")" "${dictionary[@]}" -artifact_prefix="$found/" \
+  CFP_FUZZ=$reader "$(fuzzer_of "$reader")" "$corpus" "$(seeds_of "$reader")" "${dictionary[@]}" -artifact_prefix="$found/" \
     -max_total_time=$(((seconds + ${#readers[@]} - 1) / ${#readers[@]})) -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=16 -max_len=4096 \
     -print_final_stats=1 > "$log" 2>&1 || code=$?
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

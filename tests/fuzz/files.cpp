@@ -1,11 +1,11 @@
-// The readers, each with what must hold of what it reads.
-#pragma once
+// Everything that reads a file, under libFuzzer: any input ends in a value or in a sentence, what was read, written and
+// read again is equal. CFP_FUZZ names the reader; with CFP_FUZZ_SEEDS=FOLDER nothing is read, and what our own writers
+// write is put there, to start from.
+#include "fuzz.hpp"
 
 #include "../random_costs.hpp"
 
 #include <cfp/backend/state_file.hpp>
-#include <cfp/core/sharded.hpp>
-#include <cfp/core/spell.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/checked.hpp>
@@ -19,28 +19,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <set>
-#include <sstream>
 
 namespace fuzz {
 
-/// Ends the program where what must hold does not: libFuzzer keeps the input.
-inline void must(bool holds, const std::string& what) {
-  if (holds) return;
-  std::cerr << "must hold: " << what << std::endl;
-  std::abort();
-}
+namespace {
 
-/// One line, of words, that bears nothing of the JSON library.
-inline void check_words(const std::string& what, const std::string& input) {
-  must(what.find(' ') != std::string::npos, "a refusal is a sentence: '" + what + "'");
-  for (const char c : what) must(static_cast<unsigned char>(c) >= ' ', "a refusal is one line: '" + what + "'");
-  must(what.find("[json.") == std::string::npos || input.find("[json.") != std::string::npos,
-       "ours, not '" + what + "'");
-}
-
-/// A file in memory that holds what is put in it.
+// A file in memory that holds what is put in it.
 class memory_file {
  public:
   memory_file() : file_(memfd_create("input", 0)) { must(file_ >= 0, "a file in memory"); }
@@ -57,93 +42,17 @@ class memory_file {
   int file_;
 };
 
-/// A folder that goes with the program.
-struct folder {
+// A folder that goes with the program.
+struct own_folder {
   std::filesystem::path path;
-  folder() {
+  own_folder() {
     std::string name = (std::filesystem::temp_directory_path() / "cfp_fuzz_XXXXXX").string();
     must(mkdtemp(name.data()) != nullptr, "a folder of our own");
     path = name;
   }
-  folder(const folder&) = delete;
-  ~folder() { std::filesystem::remove_all(path); }
+  own_folder(const own_folder&) = delete;
+  ~own_folder() { std::filesystem::remove_all(path); }
 };
-
-inline std::vector<std::string> split_at(const std::string& text, char at) {
-  std::vector<std::string> out;
-  std::stringstream in(text);
-  for (std::string one; std::getline(in, one, at);) out.push_back(one);
-  return out;
-}
-
-inline bool refused(const cfp::text_error& e, std::size_t length) {
-  if (!e) return false;
-  must(std::strlen(e.what) > 0 && e.column >= 1 && e.column <= static_cast<int>(length) + 1, "a column of the text");
-  return true;
-}
-
-/// Unbound, and bound to operands of as many dimensions as its last characters say.
-inline void read_rule_text(const std::string& text) {
-  int ranks[cfp::max_operands]{};
-  for (std::size_t i = 0; i < std::size(ranks) && i < text.size(); ++i) ranks[i] = text[text.size() - 1 - i] & 7;
-  refused(cfp::outline(text).problem, text.size());
-  for (const cfp::parsed_rule& r : {cfp::read_rule(text), cfp::read_rule(text, ranks)}) {
-    if (refused(r.problem, text.size())) continue;
-    const cfp::rule_text once = cfp::spell(r.value);
-    const cfp::parsed_rule again = cfp::read_rule(once.view());
-    must(!again.problem, "what a rule is spelled as can be read: " + std::string(once.view()));
-    must(cfp::spell(again.value) == once.view(), "a rule is the same again: " + std::string(once.view()));
-  }
-}
-
-/// One text per line.
-inline cfp::dimensions dims_of(const std::vector<std::string>& lines) {
-  cfp::list<std::string_view, cfp::max_dims> texts;
-  for (const std::string& line : lines) texts.push(line);
-  const cfp::dimensions out = cfp::detail::read_dimensions(texts);
-  int column = 0;
-  const cfp::sentence why = cfp::detail::dimensions_problem(texts, column);
-  must(out.readable == why.empty(), "what cannot be read is said: " + std::string(why.view()));
-  return out;
-}
-inline void read_dims(const std::string& text) {
-  const std::vector<std::string> lines = split_at(text, '\n');
-  const cfp::dimensions d = dims_of(lines);
-  if (!d.readable) return;
-  std::vector<std::string> again;
-  for (int dim = 0; dim < d.written(); ++dim) {
-    cfp::text<cfp::detail::dimension_text::capacity> out;
-    cfp::detail::write_dimension(d, dim, out);
-    again.emplace_back(out.view());
-    must(cfp::detail::stands_canonically(again.back()), "what is written is canonical: " + again.back());
-  }
-  must(dims_of(again) == d, "dimensions are the same again");
-}
-
-/// A mesh, dimensions and a placement, a line each.
-inline void read_placements(const std::string& text) {
-  const std::vector<std::string> lines = split_at(text, '\n');
-  if (lines.size() < 3) return;
-  const cfp::mesh_shape mesh = cfp::read_mesh(lines[0]);
-  const std::vector<std::string> texts = split_at(lines[1], ',');
-  const cfp::dimensions d = dims_of(texts);
-  if (!d.readable) return;
-  const cfp::partition p = cfp::detail::read_placement(lines[2], d, mesh);
-  for (int a = 0; a < mesh.rank(); ++a) {
-    int uses = p.partial[a].owed;
-    for (int dim = 0; dim < p.rank(); ++dim)
-      for (const signed char axis : p.dims[dim]) uses += axis == a;
-    must(uses <= 1, "an axis does one thing");
-  }
-  const auto written = cfp::describe<199>(p, d.parts, mesh);
-  must(cfp::detail::read_placement(written.view(), d, mesh) == p, "a partition is the same again");
-}
-
-inline void read_mesh_text(const std::string& text) {
-  const cfp::mesh_shape mesh = cfp::read_mesh(text);
-  must(mesh.devices() >= 1, "a mesh has devices");
-  must(cfp::read_mesh(cfp::to_string(mesh), mesh.devices()) == mesh, "a mesh is the same again");
-}
 
 template <class Read>
 void or_sentence(const std::string& text, const Read& read) {
@@ -154,8 +63,8 @@ void or_sentence(const std::string& text, const Read& read) {
   }
 }
 
-/// As a configuration of every family.
-inline void read_config(const std::string& text) {
+// As a configuration of every family.
+void read_config(const std::string& text) {
   using namespace cfp::families;
   static const memory_file file;
   const config_file f(file.of(text));
@@ -165,8 +74,8 @@ inline void read_config(const std::string& text) {
   or_sentence(text, [&] { must(read_experts(f).choices > 0, "choices"); });
 }
 
-/// As a model of two layers.
-inline void read_model(const std::string& text) {
+// As a model of two layers.
+void read_model(const std::string& text) {
   static const memory_file file;
   cfp::families::model_sizes sizes;
   sizes.batch = 4;
@@ -179,13 +88,13 @@ inline void read_model(const std::string& text) {
     for (const long size : v.shape) must(size > 0, "a dimension has elements");
 }
 
-inline void read_machines(const std::string& text) {
+void read_machines(const std::string& text) {
   const cfp::machine m = cfp::read_machine(text, "machine.json");
   must(m.devices() >= 1 && m.devices() <= 1 << 20, "a machine has devices");
   cfp::validate(m);
 }
 
-/// A model of two layers, split over two devices: what plans and states are read for.
+// A model of two layers, split over two devices: what plans and states are read for.
 struct small {
   cfp::graph g;
   cfp::mesh_shape mesh = cfp::read_mesh("data=2");
@@ -209,7 +118,7 @@ struct small {
   }
 };
 
-inline void read_plans(const std::string& text) {
+void read_plans(const std::string& text) {
   const small& s = small::one();
   const auto read = [&](const std::string& from) {
     return cfp::read_plan(from, "plan", "small", s.mesh, s.decided).choices;
@@ -218,7 +127,7 @@ inline void read_plans(const std::string& text) {
   must(read(s.plan(choices)) == choices, "a plan is the same again");
 }
 
-inline bool same(const cfp::profile_table& a, const cfp::profile_table& b) {
+bool same(const cfp::profile_table& a, const cfp::profile_table& b) {
   const auto equal = [](const auto& x, const auto& y, const auto& of) {
     return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [&](const auto& p, const auto& q) {
              return p.first == q.first && of(p.second) == of(q.second);
@@ -231,9 +140,9 @@ inline bool same(const cfp::profile_table& a, const cfp::profile_table& b) {
                [](const cfp::instruction_time& i) { return std::tuple(i.ms, i.flops, i.traffic); });
 }
 
-inline void read_table(const std::string& text) {
+void read_table(const std::string& text) {
   static const memory_file file;
-  static const folder files;
+  static const own_folder files;
   cfp::profile_table table, again;
   if (const std::string why = table.load(file.of(text)); !why.empty()) return check_words(why, text);
   for (const auto& [key, m] : table.entries) must(m.median >= 0 && m.repeats >= 0, "a time: " + key);
@@ -242,17 +151,17 @@ inline void read_table(const std::string& text) {
   must(again.load(path).empty() && same(table, again), "a table is the same again");
 }
 
-inline void read_cost_graph(const std::string& text) {
+void read_cost_graph(const std::string& text) {
   const cfp::cost_graph g = cfp::read_costs(text, "costs.json");
   cfp::validate(g);
   const std::string written = cfp::to_json(g).dump();
   must(cfp::to_json(cfp::read_costs(written)).dump() == written, "a cost graph is the same again");
 }
 
-inline void read_state(const std::string& bytes) {
+void read_state(const std::string& bytes) {
   using state = cfp::state_file<float>;
   static const memory_file file;
-  static const folder files;
+  static const own_folder files;
   const cfp::graph& g = small::one().g;
   const state read = state::open(file.of(bytes), g);
   const std::string path = files.path / "state.safetensors";
@@ -270,8 +179,20 @@ inline void read_state(const std::string& bytes) {
     must(std::memcmp(again.data(v), from, count(v) * sizeof(float)) == 0, "a state is the same again");
 }
 
-/// What our own writers write: FOLDER/READER/NUMBER.
-inline void write_seeds(const std::filesystem::path& to) {
+}  // namespace
+
+const std::vector<reader> readers = {{"config", &read_config}, {"model", &read_model}, {"machine", &read_machines},
+                                     {"plan", &read_plans},    {"table", &read_table}, {"costs", &read_cost_graph},
+                                     {"state", &read_state}};
+
+bool ours(const std::exception& e) {
+  return dynamic_cast<const cfp::bad_input*>(&e) || dynamic_cast<const cfp::invalid_machine*>(&e) ||
+         dynamic_cast<const cfp::invalid_cost_graph*>(&e) || dynamic_cast<const cfp::limit_reached*>(&e) ||
+         dynamic_cast<const cfp::error*>(&e);
+}
+
+void write_seeds(const std::string& folder) {
+  const std::filesystem::path to = folder;
   const auto put = [&](const std::string& reader, int number, const std::string& content) {
     std::filesystem::create_directories(to / reader);
     std::ofstream(to / reader / std::to_string(number), std::ios::binary) << content;
