@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh SECONDS [READER]: everything that reads text or files under libFuzzer, SECONDS in all, or for one reader.
 # Prints how often each read; exit code 1 where an input ends otherwise than in a value or a sentence (it is kept), 2
-# without libFuzzer. CFP_FUZZ_FOLDER: where it builds (build/fuzz).
+# without libFuzzer. CFP_FUZZ_FOLDER: where it builds (build/fuzz). `CFP_FUZZ=READER build/fuzz/files INPUT` (or texts) reads one again.
 set -euo pipefail
 export ASAN_OPTIONS=${ASAN_OPTIONS:-malloc_context_size=0:quarantine_size_mb=4}  # twice as many inputs per second
 cd "$(dirname "$0")/.."
