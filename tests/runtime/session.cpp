@@ -728,6 +728,7 @@ TEST_CASE("a mesh that divides nothing is refused") {
 }
 
 TEST_CASE("a mesh, a configuration and a table are read, or refused in one sentence") {
+  using namespace families;
   CHECK(read_mesh("data=999,model=999").devices() == 998001);
   CHECK(refused([] { read_mesh("a=999,b=999,c=999,d=999"); }) ==
         "mesh a=999,b=999,c=999,d=999: 996005996001 ranks, at most 2147483647 can be counted");
