@@ -27,7 +27,7 @@ with() {  # with KEY VALUE: the tiny model with one key changed
 
 small=(--batch 4 --seq 16)
 expect "cannot be read" --model "$dir/none.json"
-head -c 40 "$tiny" > "$dir/model.json"; expect "is no JSON" --model "$dir/model.json"
+head -c 40 "$tiny" > "$dir/model.json"; expect "this is not JSON" --model "$dir/model.json"
 with model_type '"bert"'; expect "key 'model_type' must be \"gpt2\" or \"llama\" or \"mixtral\" or \"gshard\" or \"t5\", is \"bert\"" --model "$dir/model.json"
 with n_head 5; expect "key 'n_head' must divide n_embd 64, is 5" --model "$dir/model.json"
 with n_embd '"wide"'; expect "key 'n_embd' must be a whole number, is \"wide\"" --model "$dir/model.json"

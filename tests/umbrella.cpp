@@ -2,6 +2,7 @@
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/host/kernels_of.hpp>
 #include <cfp/cfp.hpp>
+#include <cfp/core.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/program/layer.hpp>

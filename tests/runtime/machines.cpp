@@ -10,6 +10,8 @@
 #include <cfp/profile/measure/sweep.hpp>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 namespace machines_tests {
@@ -110,6 +112,17 @@ TEST_CASE("a machine with a mistake is refused by name") {
         std::string::npos);
   CHECK(refused_with("\"nodes\": 1", "\"nodes\": 1, \"at_once\": 2")
             .find("sweeps[0].at_once must be as many such groups as a node has devices for") != std::string::npos);
+  CHECK(refused_with("[17179869184, 0.128]", "[17179869184, 1e-320]").find("it sends 1e+291 GB/s") !=
+        std::string::npos);
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  CHECK(refused_with("\"bandwidth\": 1709000000000.0", "\"bandwidth\": " + deep) ==
+        "my.json: device.bandwidth must be a number, got an array");
+  const std::string plain = R"({"name": "m", "chips": "hopper", "device": {"name": "d", "product_rate": {"float32": 1},
+    "bandwidth": 1, "memory": 1, "launch": 0},
+    "levels": [{"name": "l", "kind": "plain", "joins": 2, "bandwidth": 1}])";
+  CHECK(refused(plain + "}") == "nothing");
+  CHECK(refused(plain + R"(, "sources": "a paper"})") == "my.json: sources must be an object, got \"a paper\"");
+  CHECK(refused(plain + R"(, "sources": null})") == "my.json: sources must be an object, got null");
   machine m = carried("a100-8");
   m.device.bandwidth = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(validate(m), "8x A100 80GB NVLink: device.bandwidth must be a positive number, got: nan");

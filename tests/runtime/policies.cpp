@@ -128,7 +128,11 @@ TEST_CASE("no text makes the reader do anything but read or refuse") {
   }
   CHECK(read > 500);
   CHECK(refusals > 5000);
-  CHECK_FALSE(refused(std::string(100000, '[')).empty());  // deep, and not recursive
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');  // and not recursive
+  CHECK_FALSE(refused(std::string(100000, '[')).empty());
+  CHECK(refused("{\"nodes\": [{\"time\": [" + deep + "]}]}") ==
+        "costs.json: nodes[0].time[0] must be a number, or null for infinite, got an array");
+  CHECK(refused("{\"a\\nb\": 1}") == "costs.json: the file has the key 'a?b', which cost graphs do not know");
 }
 
 TEST_CASE("a change of a plan costs what evaluating it again says") {

@@ -183,6 +183,41 @@ TEST_CASE("any text is a rule or is refused at a column of it") {
   }
 }
 
+namespace {
+
+// Constants: what no constant may do (read past an array, overflow) does not compile here.
+constexpr text_error ninth_operand() {
+  const int ranks[max_operands]{1, 1, 1, 1, 1, 1, 1, 1};
+  return read_rule("a, a, a, a, a, a, a, a, a -> a", ranks).problem;
+}
+constexpr text_error huge_size() {
+  dimensions d;
+  return detail::read_dimension("batch=99999999999999999999", 0, d);
+}
+constexpr const char longest[] =
+    "(~aaaaaaaaaaaaaaaaaaaaaaa=100000000000000  ~baaaaaaaaaaaaaaaaaaaaaa=100000000000000 "
+    "~caaaaaaaaaaaaaaaaaaaaaa=100000000000000 ~daaaaaaaaaaaaaaaaaaaaaa=100000000000000 "
+    "~eaaaaaaaaaaaaaaaaaaaaaa=100000000000000 ~faaaaaaaaaaaaaaaaaaaaaa=100000000000000 "
+    "~gaaaaaaaaaaaaaaaaaaaaaa=100000000000000 ~haaaaaaaaaaaaaaaaaaaaaa=100000000000000)";
+
+}  // namespace
+
+TEST_CASE("texts at their bounds are read or refused, in constants too") {
+  constexpr text_error operands = ninth_operand();
+  CHECK(std::string(operands.what) == "an operator has at most 8 operands");
+  constexpr text_error size = huge_size();
+  CHECK(std::string(size.what) == "expected a size of at least 1 after '='");
+  CHECK(std::string(detail::canonical_text<longest>().view()).find("  ") == std::string::npos);
+  CHECK(detail::canonical_text<longest>().size() == std::size(longest) - 2);
+
+  const dimensions d = detail::read_dimensions({{"batch", "seq"}, 2});
+  CHECK_THROWS_WITH(detail::read_placement("batch:data seq:data", d, two_axes()), "a placement names an axis twice");
+  CHECK_THROWS_WITH(detail::read_placement("partial:data batch:data", d, two_axes()),
+                    "a placement names an axis twice");
+  CHECK_THROWS_WITH(detail::read_placement("partial:data partial_max:data", d, two_axes()),
+                    "a placement names an axis twice");
+}
+
 TEST_CASE("completion does not depend on the order of writing") {
   model net;
   net.recorded.loss = small_model<32>(net).id;

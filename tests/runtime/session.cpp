@@ -376,6 +376,10 @@ TEST_CASE("a saved plan is used again, compared with, and refused elsewhere") {
              {"plan.json: is for mesh data=2, this one is data=4"}));
   std::ofstream(file) << "{";
   CHECK(says(refused([&] { session(own_model(8), with_kernels()).use_plan(file); }), {"plan ", "plan.json: "}));
+  std::ofstream(file) << R"({"model": "own model", "mesh": {"data": )" << std::string(100000, '[')
+                      << std::string(100000, ']') << "}}";
+  CHECK(says(refused([&] { session(own_model(8), with_kernels()).use_plan(file); }),
+             {"plan.json: is for mesh data=an array, this one is data=2"}));
 }
 
 TEST_CASE("a file takes its name once it is whole, a link stays one, and what is no file is left alone") {
@@ -721,6 +725,59 @@ TEST_CASE("a mesh that divides nothing is refused") {
   session known(own_model(8), with_kernels("data=7"));
   CHECK_FALSE(known.analyse().uneven.empty());  // it may be looked at
   CHECK_NOTHROW(session(own_model(8), with_kernels("data=1")).plan());
+}
+
+TEST_CASE("a mesh, a configuration and a table are read, or refused in one sentence") {
+  using namespace families;
+  CHECK(read_mesh("data=999,model=999").devices() == 998001);
+  CHECK(refused([] { read_mesh("a=999,b=999,c=999,d=999"); }) ==
+        "mesh a=999,b=999,c=999,d=999: 996005996001 ranks, at most 2147483647 can be counted");
+  CHECK(refused([] { read_mesh("data=8", 4); }) == "mesh data=8: 8 ranks, at most 4 run as threads");
+  CHECK(refused([] { read_mesh("data=2,"); }) == "mesh data=2,: an axis stands behind every comma");
+  CHECK(refused([] { read_mesh("data=2\n"); }) == "a mesh is one line without control characters");
+
+  const folder files;
+  const std::string file = files / "file.json", deep = std::string(100000, '[') + std::string(100000, ']');
+  const auto config = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    return refused([&] { read_gpt(config_file(file)); }).substr(file.size());
+  };
+  CHECK(refused([] { config_file("/dev/zero"); }) == "/dev/zero: cannot be read");
+  CHECK(profile_table().load("/dev/zero") == "it cannot be read");
+  CHECK(config("{") == ": line 1, column 2: this is not JSON");
+  CHECK(config("[]") == ": must be an object, is an array");
+  CHECK(config("{\"n_layer\": 1e999}").find("the number 1e999 is too large") != std::string::npos);
+  CHECK(config("{\"n_layer\": 1, \"n_layer\": 2}") == ": the key 'n_layer' stands twice in one object");
+  CHECK(config("{\"n_layer\": " + deep + "}") == ": key 'n_layer' must be a whole number, is an array");
+  CHECK(config("{\"n_layer\": 18446744073709551615}") ==
+        ": key 'n_layer' must be at least 1 and at most 1e9, is 18446744073709551615");
+  std::string experts = text_of(CFP_SOURCE_DIR "/tests/tiny_mixtral.json");
+  experts.insert(experts.find('{') + 1, "\"capacity_factor\": 1e300,");
+  std::ofstream(file) << experts;
+  const graph g = build_model(config_file(file), {.batch = 4, .sequence = 8, .layers = 1}).forward;
+  long places = 0;  // an expert has no more of them than there are tokens
+  for (const value& v : g.values)
+    for (int dim = 0; dim < v.rank(); ++dim)
+      if (v.dims[dim] == "capacity") places = std::max(places, v.shape[dim]);
+  CHECK(places == 8);
+
+  const auto table = [&](const std::string& rest) {
+    std::ofstream(file) << R"({"machine": "here", "model": "m", "mesh": "data=2", )" << rest;
+    return profile_table().load(file);
+  };
+  const std::string entry = R"("milliseconds": {"up": {"median": 1, "spread": 0.5, "repeats": )";
+  CHECK(table(entry + "3}}}") == "");
+  CHECK(table(entry + "3}}") == "line 1, column 119: this is not JSON");
+  CHECK(table(entry + "1e300}}}") == "'up.repeats' must be a whole number, got 1e+300");
+  CHECK(table(entry + "4294967297}}}") == "'up.repeats' must be a whole number, got 4294967297");
+  CHECK(table(entry + deep + "}}}") == "'up.repeats' must be a whole number, got an array");
+  CHECK(table(entry + R"(3}}, "choices": {"p": 1e300}})") == "'p' must be a whole number, got 1e+300");
+  CHECK(table(entry + R"(3}}, "instructions": {"p": {"milliseconds": -1, "flops": 0, "traffic": 0}}})") ==
+        "'p' has a milliseconds that is -1");
+  CHECK(table(R"("milliseconds": null})") == "'milliseconds' must be an object, got null");
+  profile_table elsewhere;
+  elsewhere.origin.mesh = "data=4";
+  CHECK(elsewhere.load(file) == "its mesh is 'data=2', this is 'data=4'");
 }
 
 TEST_CASE("options that do not fit are refused in one sentence") {

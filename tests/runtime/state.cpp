@@ -141,6 +141,52 @@ TEST_CASE("a training that is saved and resumed is the same to the bit") {
   }
 }
 
+TEST_CASE("a header that says what cannot be is refused by name") {
+  const folder files;
+  const std::string path = files / "state.safetensors";
+  model net;
+  const tensor a = net.weight("a", {{"width", 4}}, {}), b = net.weight("b", {{"width", 4}}, {});
+  net.recorded.loss = op<"width, width -> ">{}(a, b).id;
+  const graph g = net.recorded;
+  const auto why = [&](const std::string& header, std::size_t numbers) -> std::string {
+    {
+      std::ofstream out(path, std::ios::binary);
+      for (int byte = 0; byte < 8; ++byte) out.put(static_cast<char>(header.size() >> (8 * byte) & 0xff));
+      out << header << std::string(numbers * sizeof(double), '\0');
+    }
+    try {
+      state::open(path, g);
+      return "";
+    } catch (const bad_state& e) {
+      return std::string(e.what()).substr(path.size());
+    }
+  };
+  const auto lies = [](const std::string& at, const std::string& shape = "[4]") {
+    return R"({"dtype": "F64", "shape": )" + shape + R"(, "data_offsets": )" + at + "}";
+  };
+  const auto header = [&](const std::string& step, const std::string& first, const std::string& second) {
+    std::string out = R"({"__metadata__": {"step": )" + step + R"(}, "a": )" + first + R"(, "b": )" + second + "}";
+    out.resize((out.size() + 7) / 8 * 8, ' ');
+    return out;
+  };
+  const std::string first = lies("[0, 32]"), second = lies("[32, 64]");
+  CHECK(why(header("\"3\"", first, second), 8) == "");
+  CHECK(why(header("\"3\"", first, first), 4) == ": tensor 'b' lies where another one does");
+  CHECK(why(header("\"3 steps\"", first, second), 8) == ": header: its step must be a whole number, got \"3 steps\"");
+  CHECK(why(header("\"-3\"", first, second), 8) == ": header: its step must be a whole number, got \"-3\"");
+  CHECK(why(header("\"none\"", first, second), 8) == ": header: its step must be a whole number, got \"none\"");
+  CHECK(why(header("3", first, second), 8) == ": header: its step must be a text, got number");
+  for (const char* const at : {"[1e300, 64]", "[-32, 64]", "[32, 64, 96]", "[32]"})
+    CHECK(why(header("\"3\"", first, lies(at)), 8) ==
+          ": header: tensor 'b'.data_offsets must be the bytes it begins and ends at");
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  CHECK(why(header("\"3\"", first, lies("[32, 64]", deep)), 8) ==
+        ": tensor 'b' has shape [an array], the model's is [4]");
+  CHECK(why("[]", 8) == ": header: it must be an object, got array");
+  CHECK(why("{\"a\": ", 8) == ": header: line 1, column 7: this is not JSON");
+  CHECK(why("{}", 8) == ": header: it must have '__metadata__'");
+}
+
 TEST_CASE("files that are no state of the model are refused by name") {
   const folder files;
   const graph g = small_gpt();

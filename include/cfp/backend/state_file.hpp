@@ -2,6 +2,7 @@
 // the row-major order of checkpoints, whatever the mesh. Every rank writes and reads its own pieces in place.
 #pragma once
 
+#include <cfp/backend/state_header.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/model/new_file.hpp>
 
@@ -18,11 +19,6 @@
 #include <string>
 
 namespace cfp::inline v0_1 {
-
-/// A state that cannot be read or written: one sentence that names the file and what is wrong with it.
-struct bad_state : bad_input {
-  using bad_input::bad_input;
-};
 
 template <class T>
 class state_file {
@@ -110,43 +106,27 @@ class state_file {
     std::uint64_t size = 0;
     for (std::uint64_t b = 0; b < 8 && all >= 8; ++b) size |= std::uint64_t{bytes[b]} << (8 * b);
     if (all < 8 || size > all - 8) throw bad_state(path_ + ": is no safetensors file: its header does not fit");
-    nlohmann::json header;
-    try {
-      header = nlohmann::json::parse(bytes + 8, bytes + 8 + size);
-      step_ = std::stol(header.at("__metadata__").at("step").get<std::string>());
-    } catch (const std::exception& e) {
-      throw bad_state(path_ + ": its header cannot be read, or says no step: " + e.what());
-    }
+    const state_header header = read_state_header({reinterpret_cast<const char*>(bytes + 8), size}, path_ + ": header");
+    step_ = header.step;
     std::map<std::uint64_t, std::uint64_t> taken;  // bytes of tensors: from, to
-    std::size_t known = header.contains("__metadata__") ? 1 : 0;
     for (int v = 0; v < g.value_count(); ++v) {
       if (!is_state(g[v])) continue;
       const std::string label(g[v].label.view());
-      ++known;
       const auto fail = [&](const std::string& why) { return bad_state(path_ + ": tensor '" + label + "' " + why); };
-      if (!header.contains(label)) throw fail("is missing; the state is of another model");
-      std::uint64_t from = 0, to = 0;
-      nlohmann::json shape, type;
-      try {
-        const nlohmann::json& t = header.at(label);
-        shape = t.at("shape");
-        type = t.at("dtype");
-        from = t.at("data_offsets").at(0);
-        to = t.at("data_offsets").at(1);
-      } catch (const nlohmann::json::exception& e) {
-        throw fail(std::string("is not described as safetensors does: ") + e.what());
-      }
-      if (type != dtype) throw fail("holds " + type.dump() + ", wanted are \"" + dtype + "\"");
-      if (shape != written_shape(g[v]))
-        throw fail("has shape " + shape.dump() + ", the model's is " + nlohmann::json(written_shape(g[v])).dump());
-      if (to < from || to - from != static_cast<std::uint64_t>(elements(g[v].shape)) * sizeof(T) ||
-          to > all - 8 - size || (8 + size + from) % sizeof(T) != 0)
-        throw fail("lies at bytes " + std::to_string(from) + " to " + std::to_string(to) +
+      const auto at = header.tensors.find(label);
+      if (at == header.tensors.end()) throw fail("is missing; the state is of another model");
+      const state_header::tensor& t = at->second;
+      const std::string shape = nlohmann::json(written_shape(g[v])).dump();
+      if (t.type != dtype) throw fail("holds \"" + t.type + "\", wanted are \"" + dtype + "\"");
+      if (t.shape != shape) throw fail("has shape " + t.shape + ", the model's is " + shape);
+      if (t.to < t.from || t.to - t.from != static_cast<std::uint64_t>(elements(g[v].shape)) * sizeof(T) ||
+          t.to > all - 8 - size || (8 + size + t.from) % sizeof(T) != 0)
+        throw fail("lies at bytes " + std::to_string(t.from) + " to " + std::to_string(t.to) +
                    ", which is not its size or not in the file; is it cut short?");
-      data_[v] = reinterpret_cast<T*>(static_cast<unsigned char*>(region_.get_address()) + 8 + size + from);
-      if (from < to) taken[from] = to;
+      data_[v] = reinterpret_cast<T*>(static_cast<unsigned char*>(region_.get_address()) + 8 + size + t.from);
+      if (!taken.emplace(t.from, t.to).second) throw fail("lies where another one does");
     }
-    check_nothing_else(header, known, g);
+    check_nothing_else(header, g);
     std::uint64_t end = 0;  // as the format asks, tensors lie side by side and fill the file
     for (const auto& [from, to] : taken) {
       if (from != end)
@@ -158,13 +138,13 @@ class state_file {
       throw bad_state(path_ + ": its tensors end at byte " + std::to_string(end) + " of " +
                       std::to_string(all - 8 - size) + ": something is behind them");
   }
-  void check_nothing_else(const nlohmann::json& header, std::size_t known, const graph& g) const {
-    if (header.size() == known) return;
-    for (const auto& item : header.items()) {
-      bool ours = item.key() == "__metadata__";
-      for (int v = 0; v < g.value_count() && !ours; ++v) ours = is_state(g[v]) && g[v].label.view() == item.key();
+  void check_nothing_else(const state_header& header, const graph& g) const {
+    if (header.tensors.size() == data_.size()) return;
+    for (const auto& [label, t] : header.tensors) {
+      bool ours = false;
+      for (int v = 0; v < g.value_count() && !ours; ++v) ours = is_state(g[v]) && g[v].label.view() == label;
       if (!ours)
-        throw bad_state(path_ + ": holds tensor '" + item.key() + "', which this model has not; it is another's state");
+        throw bad_state(path_ + ": holds tensor '" + label + "', which this model has not; it is another's state");
     }
   }
 

@@ -66,7 +66,8 @@ constexpr text_error read_dimension(std::string_view source, int dim, dimensions
     long size = 0;
     if (at < end && c[at] == '=') {
       const int digits = ++at;
-      while (at < end && c[at] >= '0' && c[at] <= '9') size = size * 10 + (c[at++] - '0');
+      for (; at < end && c[at] >= '0' && c[at] <= '9'; ++at)
+        if (at - digits < 15) size = size * 10 + (c[at] - '0');
       if (at == digits || size == 0 || at - digits > 15) return {"expected a size of at least 1 after '='", at + 1};
     }
     out.push(word, size, dim, lent);
@@ -78,6 +79,8 @@ constexpr text_error read_dimension(std::string_view source, int dim, dimensions
   return {};
 }
 
+// As long as a dimension can be: eight parts, each with a blank, `~`, a name, `=` and 15 digits, in parentheses.
+using dimension_text = text<max_dims*(1 + 1 + name::capacity + 1 + 15) + 1>;
 template <int Capacity>
 constexpr void write_dimension(const dimensions& d, int dim, text<Capacity>& out) {
   const int first = d.first(dim), count = d.count(dim);
@@ -120,9 +123,9 @@ constexpr sentence dimensions_problem(const list<std::string_view, max_dims>& te
 // The text of a dimension as `write_dimension` writes it.
 template <lit Dim>
 struct canonical_dim {
-  static constexpr text<159> written = [] {
+  static constexpr dimension_text written = [] {
     dimensions d;
-    text<159> out;
+    dimension_text out;
     if (!read_dimension(Dim.view(), 0, d)) write_dimension(d, 0, out);
     return out;
   }();

@@ -174,6 +174,7 @@ struct rule_reader {
     do {
       blanks();
       if (out.operands.size() == max_operands) fail("an operator has at most 8 operands");
+      if (problem) break;
       const int column = at;
       const pattern p = tensor(ranks ? ranks[out.operands.size()] : -1);
       if (problem) break;

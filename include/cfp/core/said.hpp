@@ -16,7 +16,7 @@ namespace cfp::inline v0_1 {
 #if defined(CFP_SAYS_WORDS)
 /// A sentence in words; `in_words<>` is silence.
 template <lit Sentence>
-using said = typename detail::spelled<Sentence>::type;
+using said = typename detail::spelled_out<Sentence>::type;
 #else
 /// A sentence as it is; `said<"">` is silence.
 template <lit Sentence>

@@ -84,6 +84,7 @@ constexpr partition read_placement(std::string_view source, const dimensions& d,
     }
     const int a = m.find({c + colon + 1, stop - colon - 1}), dim = d.find(what);
     if (a < 0) throw limit_reached("a placement names an axis the mesh does not have");
+    if (p.dim_of(a) >= 0 || p.partial[a].owed) throw limit_reached("a placement names an axis twice");
     if (dim >= 0) p.split(dim, a);
     else if (same(what, "partial")) p.partial[a] = {true, reduction::sum};
     else if (same(what, "partial_max")) p.partial[a] = {true, reduction::max};

@@ -161,7 +161,7 @@ struct always {
 };
 
 template <lit Sentence>
-struct spelled {
+struct spelled_out {
   static constexpr sentence_words words = words_of(Sentence.view());
   using known = typename decltype(vocabulary<typename always<Sentence>::type>())::type;
   template <int At>

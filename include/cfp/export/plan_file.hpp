@@ -93,8 +93,8 @@ class plan_reader : json_reader<bad_input> {
     std::string of;
     std::map<std::string, std::string> sizes;
     for (const auto& [axis, size] : axes.items()) {
-      of += (of.empty() ? "" : ",") + axis + "=" + size.dump();
-      sizes[axis] = size.dump();
+      sizes[axis] = shown(size);
+      of += (of.empty() ? "" : ",") + axis + "=" + sizes[axis];
     }
     bool same = axes.size() == static_cast<std::size_t>(mesh.rank());
     for (const mesh_axis& a : mesh.axes) same = same && sizes[std::string(a.label.view())] == std::to_string(a.size);

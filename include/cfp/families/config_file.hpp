@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cfp/model/bad_input.hpp>
+#include <cfp/solve/json_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,31 +21,27 @@ class config_file {
   /// A file, or a directory that holds a config.json.
   explicit config_file(const std::string& from)
       : path(std::filesystem::is_directory(from) ? from + "/config.json" : from) {
-    std::ifstream file(path);
-    if (!file) throw bad_input(path + ": cannot be read");
-    try {
-      json_ = nlohmann::json::parse(file);
-    } catch (const nlohmann::json::exception& e) {
-      throw bad_input(path + ": is no JSON: " + e.what());
-    }
+    const std::optional<std::string> text = detail::whole_file(path);
+    if (!text) throw bad_input(path + ": cannot be read");
+    json_ = reader(*text, path).object();
   }
 
   bad_input fail(const std::string& key, const std::string& why) const {
     return bad_input(path + ": key '" + key + "' " + why);
   }
-  bool has(const char* key) const { return json_.is_object() && json_.contains(key) && !json_.at(key).is_null(); }
+  bool has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
 
   long integer(const char* key) const {
     if (!has(key)) throw fail(key, "is missing");
-    if (!json_.at(key).is_number_integer()) throw fail(key, "must be a whole number, is " + json_.at(key).dump());
-    const long n = json_.at(key);
-    if (n < 1 || n > 1'000'000'000) throw fail(key, "must be at least 1 and below 1e9, is " + std::to_string(n));
+    const nlohmann::json& n = json_.at(key);
+    if (!n.is_number_integer()) throw fail(key, "must be a whole number, is " + shown(n));
+    if (n < 1 || n > 1'000'000'000) throw fail(key, "must be at least 1 and at most 1e9, is " + shown(n));
     return n;
   }
   double number(const char* key) const {
     if (!has(key)) throw fail(key, "is missing");
-    if (!json_.at(key).is_number()) throw fail(key, "must be a number, is " + json_.at(key).dump());
-    if (!(json_.at(key) > 0)) throw fail(key, "must be a positive number, is " + json_.at(key).dump());
+    if (!json_.at(key).is_number()) throw fail(key, "must be a number, is " + shown(json_.at(key)));
+    if (!(json_.at(key).get<double>() > 0)) throw fail(key, "must be a positive number, is " + shown(json_.at(key)));
     return json_.at(key);
   }
   double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
@@ -52,18 +49,18 @@ class config_file {
   double share(const char* key) const {
     if (!has(key)) return 0;
     const nlohmann::json& x = json_.at(key);
-    if (!x.is_number() || !(x >= 0 && x < 1))
-      throw fail(key, "must be a number from 0 up to but not including 1, is " + x.dump());
+    if (!x.is_number() || !(x.get<double>() >= 0 && x.get<double>() < 1))
+      throw fail(key, "must be a number from 0 up to but not including 1, is " + shown(x));
     return x;
   }
   bool flag(const char* key, bool otherwise) const {
     if (!has(key)) return otherwise;
-    if (!json_.at(key).is_boolean()) throw fail(key, "must be true or false, is " + json_.at(key).dump());
+    if (!json_.at(key).is_boolean()) throw fail(key, "must be true or false, is " + shown(json_.at(key)));
     return json_.at(key);
   }
   /// Where the key stands, it must say this.
   void only(const char* key, const nlohmann::json& value) const {
-    if (has(key) && json_.at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + json_.at(key).dump());
+    if (has(key) && json_.at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + shown(json_.at(key)));
   }
   /// "gpt2", "llama", ...: one of those a program knows.
   std::string type(const std::vector<std::string>& known) const {
@@ -73,7 +70,7 @@ class config_file {
       if (json_.at("model_type") == k) return k;
       list.append(list.empty() ? "\"" : " or \"").append(k).append("\"");
     }
-    throw fail("model_type", "must be " + list + ", is " + json_.at("model_type").dump());
+    throw fail("model_type", "must be " + list + ", is " + shown(json_.at("model_type")));
   }
   void divides(const char* key, long part, const char* of, long whole) const {
     if (whole % part != 0)
@@ -81,6 +78,16 @@ class config_file {
   }
 
  private:
+  struct reader : detail::json_reader<bad_input> {
+    reader(const std::string& text, const std::string& where) : json_reader(text, where) {}
+    json object() const {
+      json all = parsed();
+      if (!all.is_object()) refuse("must be an object, is " + detail::shown(all));
+      return all;
+    }
+  };
+  static std::string shown(const nlohmann::json& value) { return detail::shown(value); }
+
   nlohmann::json json_;
 };
 

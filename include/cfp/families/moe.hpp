@@ -37,8 +37,8 @@ inline experts_result experts_layer(model& net, tensor x, const experts_config& 
   const tensor logits = dense(tokens, net.weight("gate.weight", {experts, embedding}, {0, deviation}));
   const tensor max = logits_max(logits), gates = softmax(logits, max, logits_sum(logits, max));
   const tensor place = queue_places(gates, e.choices);
-  const long places =
-      std::max(1l, static_cast<long>(e.capacity_factor * static_cast<double>(of_group) / static_cast<double>(e.count)));
+  const double share = e.capacity_factor * static_cast<double>(of_group) / static_cast<double>(e.count);
+  const long places = static_cast<long>(std::clamp(share, 1.0, static_cast<double>(of_group)));
   const size_of capacity{"capacity", places};
   const tensor sent = to_experts(dispatch(place, capacity), tokens);
   const auto weight = [&](std::string_view name, dimension out, dimension in, double d) {

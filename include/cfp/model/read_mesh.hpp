@@ -12,8 +12,12 @@ namespace cfp::inline v0_1 {
 
 /// Throws bad_input for what is none, or has more devices than `most`.
 inline mesh_shape read_mesh(const std::string& text, int most = std::numeric_limits<int>::max()) {
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) < ' ') throw bad_input("a mesh is one line without control characters");
   const auto fail = [&](const std::string& why) { return bad_input("mesh " + text + ": " + why); };
+  if (text.ends_with(',')) throw fail("an axis stands behind every comma");
   mesh_shape mesh;
+  long devices = 1;  // of four axes they are more than an int holds
   std::stringstream in(text);
   for (std::string item; std::getline(in, item, ',');) {
     const std::size_t equals = item.find('=');
@@ -29,10 +33,12 @@ inline mesh_shape read_mesh(const std::string& text, int most = std::numeric_lim
     if (mesh.find(label) >= 0) throw fail("axis '" + label + "' stands twice");
     if (mesh.rank() == max_axes) throw fail("a mesh has at most 4 axes");
     mesh.axes.push({name(label), std::stoi(size)});
+    devices *= std::stoi(size);
   }
   if (mesh.rank() == 0) throw fail("no axis");
-  if (mesh.devices() > most)
-    throw fail(std::to_string(mesh.devices()) + " ranks, at most " + std::to_string(most) + " run as threads");
+  if (devices > most)
+    throw fail(std::to_string(devices) + " ranks, at most " + std::to_string(most) +
+               (most < std::numeric_limits<int>::max() ? " run as threads" : " can be counted"));
   return mesh;
 }
 

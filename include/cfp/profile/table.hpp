@@ -3,12 +3,15 @@
 
 #include <cfp/model/new_file.hpp>
 #include <cfp/profile/summary.hpp>
+#include <cfp/solve/json_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -28,6 +31,40 @@ struct profile_origin {
   friend bool operator==(const profile_origin&, const profile_origin&) = default;
 };
 
+class profile_table;
+
+namespace detail {
+
+class table_reader : json_reader<bad_input> {
+ public:
+  using json_reader::json_reader;
+
+  /// Throws bad_input for a table of another origin, and for what is no table.
+  [[nodiscard]] profile_table read(const profile_origin& mine) const;
+
+ private:
+  std::string same(const json& all, const char* what, const std::string& mine) const {
+    const std::string theirs = text(member(all, "the table", what), std::string("its ") + what);
+    if (!mine.empty() && theirs != mine)
+      refuse(std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine) + "'");
+    return theirs;
+  }
+  double number(const json& entry, const std::string& owner, const char* key) const {
+    const json& value = member(object(entry, owner), owner, key);
+    if (!value.is_number() || !(value.get<double>() >= 0))
+      refuse("'" + owner + "' has a " + key + " that is " + shown(value));
+    return value.get<double>();
+  }
+  template <class Whole>
+  Whole whole(const json& value, const std::string& owner) const {
+    if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<Whole>::max())
+      refuse("'" + owner + "' must be a whole number, got " + shown(value));
+    return value.get<Whole>();
+  }
+};
+
+}  // namespace detail
+
 class profile_table {
  public:
   profile_origin origin;
@@ -37,42 +74,11 @@ class profile_table {
 
   /// Reads a table. Returns why it cannot be used, or nothing.
   std::string load(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) return "it cannot be read";
+    const std::optional<std::string> text = detail::whole_file(path);
+    if (!text) return "it cannot be read";
     try {
-      const nlohmann::json j = nlohmann::json::parse(file);
-      const auto differs = [&](const char* what, const std::string& mine) -> std::string {
-        const std::string theirs = j.at(what);
-        return mine.empty() || theirs == mine ? std::string()
-                                              : std::string("its ")
-                                                    .append(what)
-                                                    .append(" is '")
-                                                    .append(theirs)
-                                                    .append("', this is '")
-                                                    .append(mine)
-                                                    .append("'");
-      };
-      for (const auto& [what, mine] : {std::pair<const char*, const std::string&>{"machine", origin.machine},
-                                       {"model", origin.model},
-                                       {"mesh", origin.mesh}})
-        if (const std::string why = differs(what, mine); !why.empty()) return why;
-      std::map<std::string, measurement> read;
-      for (const auto& [key, e] : j.at("milliseconds").items()) {
-        const measurement m{e.at("median"), e.at("spread"), e.at("repeats")};
-        if (!(m.median >= 0)) return "entry '" + key + "' is no time";
-        read[key] = m;
-      }
-      std::map<std::string, instruction_time> single;
-      if (j.contains("instructions"))
-        for (const auto& [key, e] : j["instructions"].items())
-          single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
-      std::map<std::string, long> chosen;
-      if (j.contains("choices")) chosen = j["choices"].get<std::map<std::string, long>>();
-      origin = {j.at("machine"), j.at("model"), j.at("mesh")};
-      entries = std::move(read);
-      instructions = std::move(single);
-      choices = std::move(chosen);
-    } catch (const nlohmann::json::exception& e) {
+      *this = detail::table_reader(*text, "").read(origin);
+    } catch (const bad_input& e) {
       return e.what();
     }
     return {};
@@ -104,5 +110,21 @@ class profile_table {
     file.take_name();
   }
 };
+
+inline profile_table detail::table_reader::read(const profile_origin& mine) const {
+  const json all = parsed();
+  object(all, "the table");
+  profile_table out;
+  out.origin = {same(all, "machine", mine.machine), same(all, "model", mine.model), same(all, "mesh", mine.mesh)};
+  for (const auto& [key, e] : object(member(all, "the table", "milliseconds"), "'milliseconds'").items())
+    out.entries[key] = {number(e, key, "median"), number(e, key, "spread"),
+                        whole<int>(member(e, key, "repeats"), key + ".repeats")};
+  if (const auto single = all.find("instructions"); single != all.end())
+    for (const auto& [key, e] : object(*single, "'instructions'").items())
+      out.instructions[key] = {number(e, key, "milliseconds"), number(e, key, "flops"), number(e, key, "traffic")};
+  if (const auto choices = all.find("choices"); choices != all.end())
+    for (const auto& [key, choice] : object(*choices, "'choices'").items()) out.choices[key] = whole<long>(choice, key);
+  return out;
+}
 
 }  // namespace cfp

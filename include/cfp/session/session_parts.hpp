@@ -213,11 +213,9 @@ CFP_INLINE std::string session::parts::id() const {
 }
 
 CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
-  std::ifstream file(path);
-  if (!file) throw bad_input("plan " + path + ": cannot be read");
-  std::stringstream text;
-  text << file.rdbuf();
-  const saved_plan saved = read_plan(text.str(), "plan " + path, id(), mesh, decided);
+  const std::optional<std::string> text = detail::whole_file(path);
+  if (!text) throw bad_input("plan " + path + ": cannot be read");
+  const saved_plan saved = read_plan(*text, "plan " + path, id(), mesh, decided);
   if (predicted) *predicted = saved.predicted_ms;
   return saved.choices;
 }

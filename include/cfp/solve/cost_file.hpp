@@ -39,19 +39,19 @@ class cost_reader : json_reader<invalid_cost_graph> {
     if (!value.is_number_integer() ||
         (value.is_number_unsigned() &&
          value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
-      refuse(owner + " must be a whole number of bytes, got " + value.dump());
+      refuse(owner + " must be a whole number of bytes, got " + shown(value));
     return value.get<std::int64_t>();
   }
   [[nodiscard]] int index(const json& value, const std::string& owner, std::size_t nodes) const {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= nodes)
-      refuse(owner + " must be the index of one of " + std::to_string(nodes) + " nodes, got " + value.dump());
+      refuse(owner + " must be the index of one of " + std::to_string(nodes) + " nodes, got " + shown(value));
     return value.get<int>();
   }
   void times(const json& value, const std::string& owner, shared_table& into) const {
     array(value, owner);
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (!value[i].is_number() && !value[i].is_null())
-        refuse(owner + "[" + std::to_string(i) + "] must be a number, or null for infinite, got " + value[i].dump());
+        refuse(owner + "[" + std::to_string(i) + "] must be a number, or null for infinite, got " + shown(value[i]));
       into.push_back(value[i].is_null() ? std::numeric_limits<double>::infinity() : value[i].get<double>());
     }
   }

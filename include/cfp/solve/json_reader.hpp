@@ -4,15 +4,34 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1::detail {
 
-/// Throws `Error`, whose sentence begins with the file.
+/// What a file holds, or nothing: not of a device, which may have no end.
+inline std::optional<std::string> whole_file(const std::string& path) {
+  std::error_code none;
+  std::ifstream file(path, std::ios::binary);
+  if (!file || !std::filesystem::is_regular_file(path, none)) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// A value in a sentence. Arrays and objects may be long, and as deep as they like.
+inline std::string shown(const nlohmann::json& value) {
+  return value.is_array() ? "an array" : value.is_object() ? "an object" : value.dump();
+}
+
+/// Throws `Error`, whose sentence begins with the file, if `where` names one.
 template <class Error>
 class json_reader {
  public:
@@ -21,7 +40,12 @@ class json_reader {
   json_reader(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
 
  protected:
-  [[noreturn]] void refuse(const std::string& why) const { throw Error(where_ + ": " + why); }
+  [[noreturn]] void refuse(const std::string& why) const {
+    std::string line = where_.empty() ? why : where_ + ": " + why;
+    for (char& c : line)  // of a key, for example
+      if (static_cast<unsigned char>(c) < ' ') c = '?';
+    throw Error(line);
+  }
 
   /// The whole text. A key that stands twice in one object is refused: it says two things.
   [[nodiscard]] json parsed() const {
@@ -50,8 +74,7 @@ class json_reader {
 
   void only(const json& object, const std::string& owner, std::initializer_list<std::string_view> known,
             const char* who) const {
-    if (!object.is_object()) refuse(owner + " must be an object, got " + std::string(object.type_name()));
-    for (const auto& item : object.items())
+    for (const auto& item : this->object(object, owner).items())
       if (std::find(known.begin(), known.end(), item.key()) == known.end())
         refuse(owner + " has the key '" + item.key() + "', which " + who + " do not know");
   }
@@ -59,6 +82,10 @@ class json_reader {
     const auto at = object.find(key);
     if (at == object.end()) refuse(owner + " must have '" + key + "'");
     return *at;
+  }
+  const json& object(const json& value, const std::string& owner) const {
+    if (!value.is_object()) refuse(owner + " must be an object, got " + std::string(value.type_name()));
+    return value;
   }
   const json& array(const json& value, const std::string& owner) const {
     if (!value.is_array()) refuse(owner + " must be an array, got " + std::string(value.type_name()));

@@ -117,7 +117,7 @@ struct machine_check {
     for (const interconnect& i : m.levels) most = std::max({most, 2 * i.bandwidth, 2 * i.switch_reduction});
     if (w.points.back().second * most < sent)
       refuse(entry + " contradicts levels: it sends " +
-             detail::spelled(std::round(sent / w.points.back().second / 1e8) / 10) +
+             detail::spelled(std::round(std::min(sent / w.points.back().second, 1e300) / 1e8) / 10) +
              " GB/s, twice what any level carries");
   }
 };

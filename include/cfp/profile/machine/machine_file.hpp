@@ -4,9 +4,10 @@
 #include <cfp/profile/machine/machine_check.hpp>
 #include <cfp/solve/json_reader.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -28,8 +29,10 @@ class machine_reader : json_reader<invalid_machine> {
     if (const auto sweeps = all.find("sweeps"); sweeps != all.end())
       for (const json& s : array(*sweeps, "sweeps"))
         out.sweeps.push_back(sweep(s, "sweeps[" + std::to_string(out.sweeps.size()) + "]"));
-    if (const auto sources = all.find("sources"); sources != all.end())
+    if (const auto sources = all.find("sources"); sources != all.end()) {
+      if (!sources->is_object()) refuse("sources must be an object, got " + shown(*sources));
       for (const auto& [entry, source] : sources->items()) out.sources[entry] = text(source, "sources." + entry);
+    }
     try {
       validate(out);
     } catch (const invalid_machine& e) {
@@ -42,7 +45,7 @@ class machine_reader : json_reader<invalid_machine> {
   static constexpr const char* who = "machines";
 
   double number(const json& value, const std::string& owner) const {
-    if (!value.is_number()) refuse(owner + " must be a number, got " + value.dump());
+    if (!value.is_number()) refuse(owner + " must be a number, got " + shown(value));
     return value.get<double>();
   }
   double number(const json& object, const std::string& owner, const char* key) const {
@@ -54,7 +57,7 @@ class machine_reader : json_reader<invalid_machine> {
   long whole(const json& object, const std::string& owner, const char* key) const {
     const json& value = member(object, owner, key);
     if (!value.is_number_integer() || !(std::abs(value.get<double>()) < 1e15))
-      refuse(owner + "." + key + " must be a whole number, got " + value.dump());
+      refuse(owner + "." + key + " must be a whole number, got " + shown(value));
     return value.get<long>();
   }
   int count(const json& object, const std::string& owner, const char* key) const {
@@ -120,7 +123,8 @@ class machine_reader : json_reader<invalid_machine> {
     out.source = text(member(value, at, "source"), at + ".source");
     for (const json& p : array(member(value, at, "points"), at + ".points")) {
       const std::string point = at + ".points[" + std::to_string(out.points.size()) + "]";
-      if (array(p, point).size() != 2) refuse(point + " must be [bytes, seconds], got " + p.dump());
+      if (array(p, point).size() != 2)
+        refuse(point + " must be [bytes, seconds], got an array of " + std::to_string(p.size()));
       out.points.emplace_back(number(p[0], point + "[0]"), number(p[1], point + "[1]"));
     }
     return out;
@@ -137,9 +141,9 @@ inline machine read_machine(std::string_view text, std::string where = "machine"
 
 /// The machine of a file.
 CFP_INLINE machine load_machine(const std::string& path) {
-  std::ifstream file(path);
-  if (!file || !std::filesystem::is_regular_file(path)) throw invalid_machine(path + ": cannot be read");
-  return read_machine(std::string(std::istreambuf_iterator<char>(file), {}), path);
+  const std::optional<std::string> text = detail::whole_file(path);
+  if (!text) throw invalid_machine(path + ": cannot be read");
+  return read_machine(*text, path);
 }
 
 }  // namespace cfp
