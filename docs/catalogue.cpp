@@ -108,7 +108,9 @@ int main() {
   entry<logits_max_t>("x", "Largest number of a row.", "");
   entry<logits_sum_t>("x, logits_max", "Sum of exp(x - max) of a row.", "");
   entry<softmax_t>("x, logits_max, logits_sum", "exp(x - max) / sum.", "");
-  entry<cross_entropy_t>("x, target, logits_max, logits_sum", "Sum over rows of (log sum + max - x[target]) times the scalar 1/rows.", "");
+  entry<cross_entropy_t>("x, target, logits_max, logits_sum", "Sum over rows of (log sum + max - x[target]) times the scalar 1/rows. A row whose target is below 0 has no part in it and no gradient.", "");
+  entry<counted_targets_t>("logits_sum, target", "How many targets are not below 0: `mean_cross_entropy` divides by it where targets may be `ignored_target`.", "");
+  entry<mean_of_t>("sum, count", "sum / count, 0 where nothing was counted.", "");
   std::printf("## Mixture of experts\n\n");
   entry<queue_places_t>("gates", "Place of a token in the queue of each expert it chose: positive for its first choice, negative for later ones. Scalar: choices per token.", "GShard, arXiv 2006.16668");
   entry<chosen_sum_t>("gates, queue_places", "Sum of a token's gates over the experts it chose.", "");

@@ -45,6 +45,6 @@ inline cfp::graph random_graph(std::mt19937& random) {
     }
   }
   const tensor logits = linear(live.back().first, net.weight("head", {live.back().second, {"vocabulary", 1024}}, {}));
-  net.recorded.loss = families::gpt_loss(net, logits, families::indices(net, "targets", {batch, sequence}, 1024)).id;
+  net.recorded.loss = mean_cross_entropy(logits, families::indices(net, "targets", {batch, sequence}, 1024)).id;
   return net.recorded;
 }

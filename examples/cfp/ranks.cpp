@@ -48,7 +48,7 @@ cfp::make_ranks ranks_of(const std::string& backend) {
               const cfp::own_kernels& own) -> std::unique_ptr<cfp::backend> {
       try {
         return cfp::gpus(mesh, type, own);
-      } catch (const std::runtime_error& e) {  // there is none
+      } catch (const cfp::error& e) {  // there is none
         throw bad_input(std::string("--backend cuda: ") + e.what());
       }
     };
@@ -75,7 +75,7 @@ int run_as_process([[maybe_unused]] int (*main)(const arguments&), [[maybe_unuse
     const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
     try {
       same_everywhere(*cfp::processes(mesh), a);
-    } catch (const std::invalid_argument& e) {
+    } catch (const cfp::bad_input& e) {
       throw bad_input("--mesh " + a.mesh + ": " + e.what());
     }
     return main(a);

@@ -9,6 +9,7 @@
 #include <cfp/backend/host/kernels_of.hpp>
 #include <cfp/backend/threads.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/loss.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/program/lower.hpp>
 
@@ -308,6 +309,11 @@ std::vector<example> examples() {
     const tensor x = w(m, "x", {{"b", 4}, {"s", 4}, {"v", 8}}), max = logits_max(x);
     return cross_entropy(x, index_tensor(m, {{"b", 4}, {"s", 4}}, 8), max, logits_sum(x, max), 1.0 / 16);
   });
+  put("cross entropy with ignored targets", [&](model& m) {
+    const dimension b{"b", 4}, s{"s", 4};
+    return mean_cross_entropy(w(m, "x", {b, s, {"v", 8}}), m.input("index", {b, s}, element::index, targets_below(8)));
+  });
+  put("mean of", [&](model& m) { return mean_of(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
   put("swiglu", [&](model& m) { return swiglu(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
   put("weighted square", [&](model& m) {
     return weighted_square(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 8}}), w(m, "y", {{"c", 8}}), 0.4);

@@ -6,6 +6,7 @@
 #include <cfp/backend/gpus.hpp>
 #include <cfp/backend/ranks_on.hpp>
 #include <cfp/communicator/threads/run_ranks.hpp>
+#include <cfp/core/bad_input.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -15,7 +16,7 @@ namespace detail {
 template <class Pool, class Context>
 std::unique_ptr<backend> gpu_ranks(const mesh_shape& mesh, number type, const own_kernels& own) {
   if (!own.empty())
-    throw std::invalid_argument(
+    throw bad_input(
         "kernels of one's own run on GPUs only where nvcc compiles them: add them to "
         "cuda::kernels there");
   const std::string what = cuda::describe_gpu().name;
@@ -29,7 +30,7 @@ std::unique_ptr<backend> gpu_ranks(const mesh_shape& mesh, number type, const ow
     case number::float16: return of(fp16{});
     case number::float64: break;
   }
-  throw std::invalid_argument("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
+  throw bad_input("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
 }
 
 }  // namespace detail

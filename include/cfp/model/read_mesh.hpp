@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/core/mesh.hpp>
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <limits>
 #include <sstream>

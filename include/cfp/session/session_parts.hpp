@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/threads.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/model/checked.hpp>
@@ -147,7 +148,7 @@ CFP_INLINE backend& session::parts::ranks() {
     std::unique_ptr<backend> made;
     try {
       made = o.on(mesh, o.type, o.kernels);
-    } catch (const std::invalid_argument& e) {
+    } catch (const bad_input& e) {
       throw bad_input("mesh " + o.mesh + ": " + e.what());
     }
     check_memory(made->on_this_machine());

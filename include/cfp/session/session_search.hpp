@@ -30,14 +30,7 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   if (!against.empty()) search.add(against, own);
   search_options limits;
   if (o.memory > 0) limits.memory_limit = o.memory;
-  try {
-    out.others = search.run(limits, [&](const std::string& what) { tell(what, 1); });
-  } catch (const nothing_fits& e) {
-    throw bad_input("memory " + std::to_string(o.memory) + ": no plan fits" +
-                    (e.least > 0 ? "; the leanest plan found needs " + std::to_string(e.least) + " bytes, " +
-                                       std::to_string(e.least - o.memory) + " more"
-                                 : std::string()));
-  }
+  out.others = search.run(limits, [&](const std::string& what) { tell(what, 1); });
   out.best = std::move(out.others.front());
   out.others.erase(out.others.begin());
   out.solve_seconds = search.solve_seconds;

@@ -8,6 +8,7 @@
 #include <cfp/backend/memory_use.hpp>
 #include <cfp/communicator/nccl/captured_graph.hpp>
 #include <cfp/communicator/nccl/cuda_error.hpp>
+#include <cfp/core/device_error.hpp>
 
 #include <cuda_runtime.h>
 
@@ -109,8 +110,8 @@ struct gpu_mover {
 }  // namespace detail
 
 /// A GPU has less memory free than is asked for.
-struct out_of_memory : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct out_of_memory : device_error {
+  using device_error::device_error;
 };
 
 /// The current GPU of the calling thread, for numbers stored as T; all but the ranks it works with. A `Queue` is made
