@@ -5,13 +5,13 @@
 #include <cfp/backend/conversion.hpp>
 #include <cfp/backend/places.hpp>
 #include <cfp/backend/rank_memory.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <chrono>
 #include <concepts>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -196,7 +196,7 @@ class engine : public loaded_program {
     switch (program_[code.in[0]].type) {
       case element::real: convert_as<T>(code, q); break;
       case element::wide: convert_as<wide_t<T>>(code, q); break;
-      case element::index: throw std::logic_error("indices are given in every partition and never converted");
+      case element::index: throw bad_input("indices are given in every partition and never converted");
     }
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }

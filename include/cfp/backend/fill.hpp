@@ -91,7 +91,8 @@ void fill_numbers(T* out, const value& v, const partition& held, const mesh_shap
   });
 }
 
-/// Fills a device's piece of a tensor of indices, uniform in [0, bound); of targets that may be ignored one in eight is.
+/// Fills a device's piece of a tensor of indices, uniform in [0, bound); of targets that may be ignored one in eight
+/// is.
 inline void fill_indices(std::int32_t* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
                          std::uint64_t seed) {
   const std::uint64_t id = name_hash(v.label.view());

@@ -33,8 +33,7 @@ constexpr binding_problem out_of_order(const rule& r, int operand, int dim, cons
     for (int j = 0; j < shape.count(dim); ++j)
       if (j != k && same(shape.parts[first + k], r.factors[p.factors[from + j]].label.view()) &&
           !same(shape.parts[first + j], r.factors[p.factors[from + j]].label.view()))
-        return {
-            binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, {}, first + k, -1};
+        return {binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, {}, first + k, -1};
   return {};
 }
 
@@ -96,8 +95,7 @@ struct binder {
         else if (parts[f] == 1) total += have - 1, parts[f] = have;
       }
     }
-    if (!out.problem && total > max_factors)
-      out.problem = {binding_problem::parts, -1, -1, total, max_factors, {}, {}};
+    if (!out.problem && total > max_factors) out.problem = {binding_problem::parts, -1, -1, total, max_factors, {}, {}};
     return !out.problem;
   }
 

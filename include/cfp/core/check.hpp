@@ -82,15 +82,13 @@ consteval bool operands_as_many_as_the_rule_has() {
 /// A model calls an operator with something else than tensors, numbers and sizes.
 template <class Said, bool Holds = Said::silent>
 consteval bool call_has_tensors_numbers_and_sizes() {
-  static_assert(
-      Holds, CFP_SAY("an operator of a model is called with tensors, then numbers and cfp::size_of", Said{}));
+  static_assert(Holds, CFP_SAY("an operator of a model is called with tensors, then numbers and cfp::size_of", Said{}));
   return true;
 }
 
 template <class Said, bool Holds = Said::silent>
 consteval bool numbers_as_many_as_the_functor_takes() {
-  static_assert(Holds,
-                CFP_SAY("an operator takes as many numbers behind its operands as its functor does", Said{}));
+  static_assert(Holds, CFP_SAY("an operator takes as many numbers behind its operands as its functor does", Said{}));
   return true;
 }
 

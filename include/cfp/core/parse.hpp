@@ -65,7 +65,9 @@ constexpr rule_outline outline(std::string_view source) {
 
 /// The same, throwing a shape_error; in a constant expression it does not compile.
 constexpr rule parse(std::string_view source) { return detail::or_throw(read_rule(source), source); }
-constexpr rule parse(std::string_view source, const int* ranks) { return detail::or_throw(read_rule(source, ranks), source); }
+constexpr rule parse(std::string_view source, const int* ranks) {
+  return detail::or_throw(read_rule(source, ranks), source);
+}
 
 /// Parses a rule in which "..." stands for this many dimensions.
 constexpr rule parse(std::string_view source, int ellipsis) {

@@ -99,11 +99,11 @@ class model {
     return {this, recorded.add(v)};
   }
 
-  constexpr int fail(const char* what, const op_info& op, const name& factor, long left, long right) {
-    return fail(what, join(scope_, op.label), factor, left, right);
-  }
-  constexpr int fail(const char* what, const long_name& where, const name& factor, long left, long right) {
-    return fail(shape_problem{what, where, factor, left, right});
+  template <class... Piece>
+  constexpr int fail_at(const op_info& op, const Piece&... piece) {
+    sentence why;
+    say(why, join(scope_, op.label).view(), ": ", piece...);
+    return fail(why);
   }
   constexpr int fail(const sentence& why) { return fail(shape_problem{"operands do not fit", {}, {}, 0, 0, why}); }
   constexpr int fail(const shape_problem& e) {
@@ -204,7 +204,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   if (problem.what != nullptr) return fail(problem);
   for (int i = 0; i < operands.size(); ++i)
     if (operands[i] < 0 || operands[i] >= recorded.value_count())
-      return fail("an operand is no tensor of this model", op, {}, i, recorded.value_count());
+      return fail_at(op, "operand ", static_cast<long>(i), " is no tensor of this model");
   const parsed_rule read = rule_of(op, operands);
   const binding b = bind(op, read, operands, given);
   if (b.problem) return fail(problem);
@@ -214,20 +214,20 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   o.sizes = b.sizes;
   o.operands = operands;
   o.scalars = scalars;
-  if (scalars.size() != op.scalars) return fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
+  if (scalars.size() != op.scalars)
+    return fail_at(op, "is given ", static_cast<long>(scalars.size()), " numbers behind its operands, takes ",
+                   static_cast<long>(op.scalars));
   for (int i = 0; i < operands.size(); ++i)
     if (const bool is_index = recorded[operands[i]].type == element::index; is_index != (i == op.index_operand)) {
-      sentence why;
-      say(why, join(scope_, op.label).view(), ": operand ", static_cast<long>(i), " '",
-          recorded[operands[i]].label.view(), is_index ? "' holds indices, " : "' holds numbers, ", op.label,
-          is_index ? " takes numbers there" : " takes indices there (element::index)");
-      return fail(why);
+      return fail_at(op, "operand ", static_cast<long>(i), " '", recorded[operands[i]].label.view(),
+                     is_index ? "' holds indices, the operator takes numbers there"
+                              : "' holds numbers, the operator takes indices there (element::index)");
     }
   for (int f = 0; f < o.r.factors.size(); ++f) {
     const name& label = o.r.factors[f].label;
     if (op.body == op_body::product && o.r.is_reduction(f) &&
         (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
-      return fail("a factor summed over by a product must stand in both operands", op, label, 1, 2);
+      return fail_at(op, "'", label.view(), "' is summed over by a product and must stand in both operands");
     if (o.sizes[f] > 0) continue;
     sentence why;
     say(why, join(scope_, op.label).view(), ": the operands do not show the size of '", label.view(), "' in \"",

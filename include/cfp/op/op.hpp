@@ -22,7 +22,7 @@
 namespace cfp::inline v0_1 {
 
 template <class T>
-struct dual;  // op/math.hpp, for those whose functors are differentiated
+struct dual;           // op/math.hpp, for those whose functors are differentiated
 struct first_operand;  // model/tensor.hpp, for those that are called
 
 namespace detail {

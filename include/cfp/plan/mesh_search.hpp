@@ -122,8 +122,7 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
   const block_structure blocks = parallel_blocks(g);
   std::vector<mesh_plans> out;
   for (const mesh_shape& mesh : meshes) {
-    if (mesh.rank() > 3)
-      throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
+    if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
     described_times(m, mesh);
     if (tell) tell(mesh);
     out.push_back(mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, out, options)

@@ -20,11 +20,10 @@ struct nothing_fits : bad_input {
 
   nothing_fits(long most, long leanest)
       : bad_input("memory " + std::to_string(most) + ": no plan fits" +
-                   (leanest > 0 ? "; the leanest plan found needs " + std::to_string(leanest) + " bytes, " +
-                                      std::to_string(leanest - most) + " more"
-                                : "")),
-        limit(most),
-        least(leanest) {}
+                  (leanest > 0 ? "; the leanest plan found needs " + std::to_string(leanest) + " bytes, " +
+                                     std::to_string(leanest - most) + " more"
+                               : "")),
+        limit(most), least(leanest) {}
 };
 
 struct search_options {

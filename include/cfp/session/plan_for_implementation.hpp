@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
-#include <cfp/core/bad_input.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>

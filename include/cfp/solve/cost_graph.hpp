@@ -191,7 +191,7 @@ inline void validate(const cost_graph& graph) {
 inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choices) {
   if (choices.size() != graph.nodes.size()) {
     throw bad_input("a plan needs one choice for each of the " + std::to_string(graph.nodes.size()) +
-                                " nodes, got: " + std::to_string(choices.size()));
+                    " nodes, got: " + std::to_string(choices.size()));
   }
   plan_cost cost{0, 0};
   std::int64_t largest_transient = 0;
@@ -200,7 +200,7 @@ inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choic
     const auto c = static_cast<std::size_t>(choices[n]);
     if (choices[n] < 0 || c >= node.time.size()) {
       throw bad_input(detail::node_label(graph, n) + ": the choice must be at least 0 and less than " +
-                                  std::to_string(node.time.size()) + ", got: " + std::to_string(choices[n]));
+                      std::to_string(node.time.size()) + ", got: " + std::to_string(choices[n]));
     }
     cost.time += node.time[c];
     cost.memory += node.memory[c];

@@ -96,8 +96,7 @@ class gpu : public tick_clock {
     void (*const run)(const call&) = std::is_same_v<T, float>  ? k.in_float32
                                      : std::is_same_v<T, bf16> ? k.in_bfloat16
                                                                : nullptr;
-    if (run == nullptr)
-      throw bad_input("operator '" + std::string(k.op->label) + "' has no kernel for such numbers");
+    if (run == nullptr) throw bad_input("operator '" + std::string(k.op->label) + "' has no kernel for such numbers");
     return {[c = bound, run, s = &state_](const queue&) mutable {
       c.step = s->step;
       c.pass = s->pass;

@@ -31,7 +31,7 @@ std::unique_ptr<backend> host_ranks(const mesh_shape& mesh, number type, const o
     case number::float16: break;
   }
   throw bad_input("numbers are stored as " + std::string(name_of(type)) +
-                              " on GPUs only; take bfloat16 or float32 here");
+                  " on GPUs only; take bfloat16 or float32 here");
 }
 
 }  // namespace detail

@@ -41,9 +41,8 @@ class process_world : public rank_grid {
     detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
     detail::mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     if (processes != size())
-      throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the job " +
-                                  std::to_string(processes) + " processes; start it with mpirun -n " +
-                                  std::to_string(size()));
+      throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the job " + std::to_string(processes) +
+                      " processes; start it with mpirun -n " + std::to_string(size()));
     news_.open(rank_, size());
     for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis) {
       detail::process_group& g = groups_.emplace_back();

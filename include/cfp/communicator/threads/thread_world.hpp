@@ -54,14 +54,11 @@ class thread_world : public rank_grid {
   /// bad_input for an axis there is not, a latency that is negative, or a bandwidth that is not positive.
   void set_link(int axis, const rank_link& l) {
     if (axis < whole || axis >= static_cast<int>(mesh().size()))
-      throw bad_input("a mesh of " + std::to_string(mesh().size()) + " axes has no axis " +
-                                  std::to_string(axis));
+      throw bad_input("a mesh of " + std::to_string(mesh().size()) + " axes has no axis " + std::to_string(axis));
     if (!(l.latency >= 0 && l.latency < 3600))
-      throw bad_input("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) +
-                                  " s");
+      throw bad_input("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) + " s");
     if (!(l.bandwidth >= 1))
-      throw bad_input("the bandwidth of a link is at least 1 byte per second, got: " +
-                                  std::to_string(l.bandwidth));
+      throw bad_input("the bandwidth of a link is at least 1 byte per second, got: " + std::to_string(l.bandwidth));
     for (int r = 0; r < size(); ++r) group(r, axis).joined_by = l;
   }
 

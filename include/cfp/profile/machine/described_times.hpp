@@ -23,8 +23,8 @@ class described_times {
   described_times(const machine& m, const mesh_shape& mesh, known_instructions* known = nullptr)
       : machine_(m), known_(known) {
     if (mesh.devices() > m.devices())
-      throw bad_input("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" +
-                                  m.name + "', which has " + std::to_string(m.devices()));
+      throw bad_input("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" + m.name +
+                      "', which has " + std::to_string(m.devices()));
     for (int a = 0; a < mesh.rank(); ++a) groups_.push_back(group_of(m, mesh, a));
   }
 

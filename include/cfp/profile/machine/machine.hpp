@@ -117,9 +117,9 @@ inline device_group group_of(const machine& m, const mesh_shape& mesh, int axis)
     const int inside = std::clamp(unit / stride, 1, out.devices);
     if (unit % std::min(unit, stride) != 0 || out.devices % inside != 0)
       throw bad_input("axis '" + std::string(mesh.axes[axis].label.view()) + "' of size " +
-                                  std::to_string(out.devices) + " straddles the groups of " + std::to_string(unit) +
-                                  " devices that '" + m.levels[l].name + "' of '" + m.name +
-                                  "' joins; choose sizes that divide them evenly");
+                      std::to_string(out.devices) + " straddles the groups of " + std::to_string(unit) +
+                      " devices that '" + m.levels[l].name + "' of '" + m.name +
+                      "' joins; choose sizes that divide them evenly");
     out.within.push_back(inside);
     out.share.push_back(static_cast<double>(inside) / used);
   }

@@ -32,7 +32,7 @@ inline double product_rate(const device_type& d, long real_bytes) {
   const char* const type = real_bytes == 2 ? "bfloat16" : real_bytes == 8 ? "float64" : "float32";
   if (const auto at = d.product_rate.find(type); at != d.product_rate.end()) return at->second;
   throw bad_input("the device '" + d.name + "' has no product_rate for " + type +
-                              "; add what it attains to its description");
+                  "; add what it attains to its description");
 }
 
 /// Seconds of a product's arithmetic. Every processor works on one tile and one piece of the inner dimension at a time;

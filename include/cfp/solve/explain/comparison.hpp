@@ -41,8 +41,7 @@ inline comparison compare(const cost_graph& g, const std::vector<int>& named, co
   comparison out;
   out.named = evaluate(g, named);
   out.best = evaluate(g, best);
-  if (out.best.time == detail::infinite_time)
-    throw bad_input("the plan to compare with must not be forbidden");
+  if (out.best.time == detail::infinite_time) throw bad_input("the plan to compare with must not be forbidden");
   if (g.memory_limit) out.over_limit = std::max<std::int64_t>(0, out.named.memory - *g.memory_limit);
   std::vector<node_difference> all;
   std::vector<char> touched(g.nodes.size(), 0);

@@ -27,7 +27,7 @@ inline std::optional<relaxation> relaxed(const cost_graph& g, const solution& so
   validate(g);
   if (!(factor >= 1) || factor == detail::infinite_time)
     throw bad_input("the factor of a relaxed memory limit must be a finite number of at least 1, got: " +
-                                std::to_string(factor));
+                    std::to_string(factor));
   if (!g.memory_limit) return std::nullopt;
   cost_graph wider = g;
   if (*g.memory_limit > 0 && *g.memory_limit < max_total_memory)

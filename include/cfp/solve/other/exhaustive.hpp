@@ -119,8 +119,8 @@ inline solution exhaustive(const cost_graph& graph, const solve_options& options
   for (const cost_node& node : graph.nodes) plans *= static_cast<double>(node.time.size());
   if (plans > max_exhaustive_plans) {
     throw bad_input("exhaustive search looks at 1e8 plans at most, this graph has about 1e" +
-                            std::to_string(static_cast<int>(std::log10(std::min(plans, 1e300)))) +
-                            (plans > 1e300 ? " or more" : "") + "; use cfp::solve");
+                    std::to_string(static_cast<int>(std::log10(std::min(plans, 1e300)))) +
+                    (plans > 1e300 ? " or more" : "") + "; use cfp::solve");
   }
 
   detail::enumeration all{graph};

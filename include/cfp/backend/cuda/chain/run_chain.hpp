@@ -58,9 +58,8 @@ void check_rows(const chain_call& c, std::index_sequence<I...>) {
   const bool one[] = {(!is_one_per_row<Chain, static_cast<int>(I)> || c.input[I].along == 0)...};
   for (std::size_t i = 0; i < sizeof...(I); ++i)
     if (!one[i])
-      throw bad_input(
-          "input " + std::to_string(i) +
-          " of a chain is one number for all of a row, but is bound to one that changes along it");
+      throw bad_input("input " + std::to_string(i) +
+                      " of a chain is one number for all of a row, but is bound to one that changes along it");
 }
 
 }  // namespace detail
@@ -68,8 +67,7 @@ void check_rows(const chain_call& c, std::index_sequence<I...>) {
 /// Elements of a chain without a reduction.
 template <class Chain, class T, class Queue>
 void run_flat(const Queue& q, const chain_call& c) {
-  if (c.positions.data != nullptr)
-    throw bad_input("a chain that selects table positions is run by run_selected");
+  if (c.positions.data != nullptr) throw bad_input("a chain that selects table positions is run by run_selected");
   if (detail::is_packed<Chain, T>(c, mapping::flat)) detail::launch(q, flat_kernel<Chain, T, full_width<T>>(c));
   else detail::launch(q, flat_kernel<Chain, T, 1>(c));
 }
@@ -144,7 +142,7 @@ void run_gathering(const Queue& q, const chain_call& c, void* workspace) {
   if (c.length > longest_gathered(full_width<T>) || !detail::is_packed<Chain, T>(c, mapping::rows) ||
       !detail::can_hold<Chain, T>(c, inputs{}))
     throw bad_input("rows of " + std::to_string(c.length) +
-                                " numbers are too long, or not aligned to 16 bytes, for a chain that gathers");
+                    " numbers are too long, or not aligned to 16 bytes, for a chain that gathers");
   auto* const memory = static_cast<float*>(workspace);
   if (c.length <= detail::gathering_by_warp<Chain, T>::held_length)
     detail::run_gathering_by<Chain, T>(q, detail::gathering_by_warp<Chain, T>(c, memory), steps{});

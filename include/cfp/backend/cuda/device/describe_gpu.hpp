@@ -29,8 +29,7 @@ inline gpu_description describe_gpu() {
   cudaDeviceProp properties{};
   if (cudaError_t e = cudaGetDevice(&device);
       e != cudaSuccess || (e = cudaGetDeviceProperties(&properties, device)) != cudaSuccess)
-    throw device_error("the GPU does not say what it is: " +
-                             cfp::detail::cuda_says("cudaGetDeviceProperties", e));
+    throw device_error("the GPU does not say what it is: " + cfp::detail::cuda_says("cudaGetDeviceProperties", e));
   cudaDriverGetVersion(&driver);  // the newest CUDA it serves; its own version is in a file
   cudaRuntimeGetVersion(&runtime);
   ncclGetVersion(&nccl);

@@ -25,8 +25,7 @@ class queue {
   template <class Kernel>
   void launch(const Kernel& k, long blocks, long shared_bytes = 0) const {
     if (blocks < 1 || blocks > 0x7fffffffL)
-      throw device_error("cannot launch a kernel of " + std::to_string(blocks) +
-                               " blocks: a grid has 1 to 2147483647");
+      throw device_error("cannot launch a kernel of " + std::to_string(blocks) + " blocks: a grid has 1 to 2147483647");
     if (shared_bytes > without_asking)
       check(cudaFuncSetAttribute(run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(shared_bytes)),

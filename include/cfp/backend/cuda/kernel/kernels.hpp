@@ -138,9 +138,8 @@ class kernels {
     }
     const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
     if (at == table_.end())
-      throw bad_input("operator '" + std::string(op.label) +
-                                  "' has no kernel for GPUs: add it with kernels.add<" + std::string(op.label) +
-                                  "_t>()");
+      throw bad_input("operator '" + std::string(op.label) + "' has no kernel for GPUs: add it with kernels.add<" +
+                      std::string(op.label) + "_t>()");
     return at->second;
   }
 

@@ -108,7 +108,7 @@ void run_map(const Queue& q, const call& c, void* workspace) {
   if constexpr (has_any<Op>) detail::run_any<Op, T>(q, c, b.loops, workspace);
   else
     throw bad_input("operator '" + std::string(Op::label()) +
-                                "' reduces nothing by its own rule and is not made to stand with one that does");
+                    "' reduces nothing by its own rule and is not made to stand with one that does");
 }
 
 /// Copies between a tensor and the slices of its whole factor, up to three slices at a time.

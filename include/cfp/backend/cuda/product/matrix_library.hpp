@@ -30,8 +30,7 @@ namespace cfp::inline v0_1::cuda {
 namespace detail {
 
 inline void blas_check(cublasStatus_t s, const char* call) {
-  if (s != CUBLAS_STATUS_SUCCESS)
-    throw device_error(std::string(call) + " failed: " + cublasLtGetStatusString(s));
+  if (s != CUBLAS_STATUS_SUCCESS) throw device_error(std::string(call) + " failed: " + cublasLtGetStatusString(s));
 }
 
 struct blas_delete {
@@ -261,7 +260,7 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
   const call_tensor* const t[3] = {&c.operand[p.swapped ? 1 : 0], &c.operand[p.swapped ? 0 : 1], &c.result[0]};
   if (t[0]->wide != t[1]->wide)
     throw device_error("a product of numbers of " + std::string(t[0]->wide ? "32 and 16" : "16 and 32") +
-                             " bits has no kernel on a GPU: narrow one of them");
+                       " bits has no kernel on a GPU: narrow one of them");
   const cudaDataType_t type[3] = {detail::blas_type<T>(t[0]->wide), detail::blas_type<T>(t[1]->wide),
                                   detail::blas_type<T>(t[2]->wide)};
   for (int x = 0; x < 3; ++x) s->width[x] = type[x] == CUDA_R_32F ? 4 : 2;
@@ -355,8 +354,8 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
     if (known.suggested.empty()) {
       if (e.any()) return {};
       throw device_error("cuBLASLt has no algorithm for a product of " + std::to_string(p.rows) + " x " +
-                               std::to_string(p.sums) + " x " + std::to_string(p.columns) + ": " +
-                               cublasLtGetStatusString(status));
+                         std::to_string(p.sums) + " x " + std::to_string(p.columns) + ": " +
+                         cublasLtGetStatusString(status));
     }
   }
   if (!known.chosen) choices_.recall(known);
