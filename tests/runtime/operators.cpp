@@ -313,7 +313,10 @@ std::vector<example> examples() {
     const dimension b{"b", 4}, s{"s", 4};
     return mean_cross_entropy(w(m, "x", {b, s, {"v", 8}}), m.input("index", {b, s}, element::index, targets_below(8)));
   });
-  put("mean of", [&](model& m) { return mean_of(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
+  put("mean of", [&](model& m) {
+    const dimension a{"a", 4}, b{"b", 8};
+    return mean_of(w(m, "x", {a, b}), m.weight("y", {a, b}, {2.5, 0.2}));  // counts are above zero
+  });
   put("swiglu", [&](model& m) { return swiglu(w(m, "x", {{"a", 4}, {"b", 8}}), w(m, "y", {{"a", 4}, {"b", 8}})); });
   put("weighted square", [&](model& m) {
     return weighted_square(w(m, "x", {{"a", 4}, {"b", 4}, {"c", 8}}), w(m, "y", {{"c", 8}}), 0.4);
