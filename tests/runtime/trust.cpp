@@ -254,7 +254,7 @@ TEST_CASE("everything that is thrown is below cfp::error, by kind") {
   says(refused<bad_state>([&] { session(small().recorded, two_ranks()).load_state("none"); }), "none: ");
   says(refused<bad_input>([] { session(small().recorded, two_ranks()).load_state("none"); }), "none: ");
   says(refused<bad_input>([&] {
-         group_of(load_machine(machines + "h100-8.json"), mesh_of({2, 3}), 0);
+         group_of(load_machine(machines + "h100-8x8-400g.json"), mesh_of({2, 3}), 0);
        }),
        "axis 'data' of size 2 straddles the groups of 8 devices");
   says(refused<invalid_cost_graph>([] {
