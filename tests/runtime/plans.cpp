@@ -207,9 +207,8 @@ TEST_CASE("a saved plan names its choices") {
     }
     return std::string("nothing is refused");
   };
-  CHECK(refused("strategy of wte.dense", "data=everything") ==
-        "plan: 'strategy of wte.dense' has no choice 'data=everything'; its choices are 'data=-', 'data=batch', "
-        "'data=sequence' and 2 more: is it a plan of a model of other sizes?");
+  CHECK(refused("strategy of wte.dense", "data=everything")
+            .find("plan: 'strategy of wte.dense' has no choice 'data=everything'; its choices are 'data=") == 0);
   CHECK(refused("strategy of wte.dense", 3) == "plan: 'strategy of wte.dense' must be a text, got number");
   CHECK(refused("strategy of nothing", "x") ==
         "plan: decides 'strategy of nothing', which this model has not to decide: is it another model's plan?");
