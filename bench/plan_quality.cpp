@@ -214,9 +214,7 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   } catch (const bad_input& e) {
     return std::fprintf(stderr, "%s\n", e.what()), 2;
-  } catch (const std::invalid_argument& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 2;
-  } catch (const char* e) {
-    return std::fprintf(stderr, "%s\n", e), 1;
+  } catch (const std::exception& e) {
+    return std::fprintf(stderr, "%s\n", e.what()), 1;
   }
 }

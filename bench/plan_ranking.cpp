@@ -147,11 +147,12 @@ int main(int argc, char** argv) {
   app.add_option("--latency", slow.latency, "seconds of a collective over it")->capture_default_str();
   try {
     app.parse(argc, argv);
-    const graph g = differentiate(refine(build_model(families::config_file(carried_model(model)), given).forward));
+    const families::built_model net = build_model(families::config_file(carried_model(model)), given);
+    const graph g = differentiate(refine(net.forward));
     mesh_shape mesh;
     mesh.axes.push({cfp::name("data"), 2});
     const decision_graph d = decisions(g, parallel_blocks(g), mesh);
-    const families::byte_text text(std::string(1 << 16, 'a'), given.batch, given.sequence, 1);
+    const families::byte_text text(std::string(1 << 16, 'a'), given.batch, given.sequence, 1, net.inputs);
     json out{{"model", model},
              {"layers", given.layers},
              {"batch", given.batch},

@@ -1,5 +1,6 @@
-// Writes the catalogue page: every operator with its rule, formula, source, and what a split of each factor owes. What is owed is
-// derived from the rule; formulas and sources are written here. `docs.catalogue` compares the page with what this prints.
+// Writes the catalogue page: every operator with its rule, formula, source, and what a split of each factor owes. What
+// is owed is derived from the rule; formulas and sources are written here. `docs.catalogue` compares the page with what
+// this prints.
 #include <cfp/op/attention.hpp>
 #include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
@@ -32,12 +33,17 @@ std::string owed(const op_info& op, const rule& r, int f) {
   if (r.factors[f].window >= 0) return "a halo";
   std::string out;
   if (r.is_parallel(f)) out = "free";
-  else if (op.index_operand >= 0 && r.factors[f].one_hot && r.is_reduction(f)) out = "the result is a partial sum: rows that other devices hold count as zero";
-  else if (r.is_reduction(f)) out = std::string("the result is a partial ") + (r.combine == reduction::sum ? "sum" : r.combine == reduction::max ? "maximum" : "minimum");
+  else if (op.index_operand >= 0 && r.factors[f].one_hot && r.is_reduction(f))
+    out = "the result is a partial sum: rows that other devices hold count as zero";
+  else if (r.is_reduction(f))
+    out = std::string("the result is a partial ") + (r.combine == reduction::sum   ? "sum"
+                                                     : r.combine == reduction::max ? "maximum"
+                                                                                   : "minimum");
   else out = "some results are partial sums";
   std::vector<std::string> lacking;
   for (int i = 0; i < r.operands.size(); ++i)
-    if (i != op.index_operand && r.operands[i].dim_of(f) < 0 && op.body != op_body::update && !op.statistic) lacking.push_back(std::to_string(i));
+    if (i != op.index_operand && r.operands[i].dim_of(f) < 0 && op.body != op_body::update && !op.statistic)
+      lacking.push_back(std::to_string(i));
   if (!lacking.empty() && !r.is_reduction(f)) out += "; gradients of operand " + list_of(lacking) + " are partial sums";
   return out;
 }
@@ -47,26 +53,33 @@ template <class Op>
 void entry(std::string_view operands, const char* formula, const char* source) {
   constexpr const op_info& op = info<Op>;
   const rule r = parse(op.rule, op.rule.find("...") == std::string_view::npos ? 0 : 1);
-  if (std::count(operands.begin(), operands.end(), ',') + 1 != r.operands.size()) throw std::logic_error(std::string(op.label) + " has other operands");
-  std::printf("### %.*s\n\n`%.*s`\n\nOperands: %.*s.\n%s\n", static_cast<int>(op.label.size()), op.label.data(), static_cast<int>(op.rule.size()),
-              op.rule.data(), static_cast<int>(operands.size()), operands.data(), formula);
+  if (std::count(operands.begin(), operands.end(), ',') + 1 != r.operands.size())
+    throw std::logic_error(std::string(op.label) + " has other operands");
+  std::printf("### %.*s\n\n`%.*s`\n\nOperands: %.*s.\n%s\n", static_cast<int>(op.label.size()), op.label.data(),
+              static_cast<int>(op.rule.size()), op.rule.data(), static_cast<int>(operands.size()), operands.data(),
+              formula);
   if (source[0] != '\0') std::printf("Source: %s.\n", source);
   if (op.scalars > 0) std::printf("Scalars: %d.", op.scalars);
-  if (op.index_operand >= 0) std::printf("%sOperand %d holds 32-bit indices.", op.scalars > 0 ? " " : "", op.index_operand);
+  if (op.index_operand >= 0)
+    std::printf("%sOperand %d holds 32-bit indices.", op.scalars > 0 ? " " : "", op.index_operand);
   if (op.scalars > 0 || op.index_operand >= 0) std::printf("\n");
   std::printf("%s\n\n| factor | a split of it |\n|---|---|\n",
               op.linear == linearity::all    ? "Parts of sums pass through it."
               : op.linear == linearity::each ? "Parts of a sum pass through it in one operand."
                                              : "Its operands must be complete.");
-  for (int f = 0; f < r.factors.size(); ++f) std::printf("| `%s` | %s |\n", shown(r.factors[f]).c_str(), owed(op, r, f).c_str());
+  for (int f = 0; f < r.factors.size(); ++f)
+    std::printf("| `%s` | %s |\n", shown(r.factors[f]).c_str(), owed(op, r, f).c_str());
   std::printf("\n");
 }
 
 }  // namespace
 
 int main() {
-  std::printf("# The operators\n\nWritten by `docs/catalogue.cpp`; the tables follow from the rules. Numbers are `float` or `double` on the host; `...` is any leading "
-              "dimensions. Every operator is checked under every split against one rank, and its gradient against central differences (`runtime.operators`).\n\n");
+  std::printf(
+      "# The operators\n\nWritten by `docs/catalogue.cpp`; the tables follow from the rules. Numbers are `float` or "
+      "`double` on the host; `...` is any leading "
+      "dimensions. Every operator is checked under every split against one rank, and its gradient against central "
+      "differences (`runtime.operators`).\n\n");
   std::printf("## Products\n\n");
   entry<linear_t>("x, w", "y = x w.", "");
   entry<dense_t>("x, w", "y = x w^T, the weight as checkpoints of `torch.nn.Linear` and embedding tables hold it.", "");
@@ -85,7 +98,10 @@ int main() {
   entry<gelu_t>("x", "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", "GELU, arXiv 1606.08415, tanh form");
   entry<relu_t>("x", "max(x, 0).", "");
   entry<gated_silu_t>("gate, up", "gate * sigmoid(gate) * up.", "SwiGLU, arXiv 2002.05202");
-  entry<rotary_t>("x", "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: log base, 1/pair.", "RoFormer, arXiv 2104.09864");
+  entry<rotary_t>("x",
+                  "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: "
+                  "log base, 1/pair.",
+                  "RoFormer, arXiv 2104.09864");
   std::printf("## Movement\n\n");
   entry<copy_t>("x", "x.", "");
   entry<split_qkv_t>("x", "Query, key and value of a fused projection.", "");
@@ -98,19 +114,36 @@ int main() {
   std::printf("## Normalisation\n\n");
   entry<norm_sum_t>("x", "Sum of a row.", "");
   entry<norm_square_t>("x, norm_sum(x)", "Sum of squared distances of a row to its mean. Scalar: 1/width.", "");
-  entry<layer_norm_t>("x, norm_sum(x), norm_square(x), w, b", "(x - mean) / sqrt(variance + epsilon) * w + b. Scalars: 1/width, epsilon.", "Layer Normalization, arXiv 1607.06450");
+  entry<layer_norm_t>("x, norm_sum(x), norm_square(x), w, b",
+                      "(x - mean) / sqrt(variance + epsilon) * w + b. Scalars: 1/width, epsilon.",
+                      "Layer Normalization, arXiv 1607.06450");
   entry<rms_square_t>("x", "Sum of squares of a row.", "");
-  entry<rms_norm_t>("x, rms_square(x), w", "x / sqrt(mean(x^2) + epsilon) * w. Scalars: 1/width, epsilon.", "RMSNorm, arXiv 1910.07467");
+  entry<rms_norm_t>("x, rms_square(x), w", "x / sqrt(mean(x^2) + epsilon) * w. Scalars: 1/width, epsilon.",
+                    "RMSNorm, arXiv 1910.07467");
   std::printf("## Softmax and loss\n\n");
-  entry<masked_max_t>("scores", "Largest scaled score of a query among the keys it sees (k <= q + reach). Scalars: scale, reach.", "arXiv 1706.03762");
+  entry<masked_max_t>("scores",
+                      "Largest scaled score of a query among the keys it sees (k <= q + reach). Scalars: scale, reach.",
+                      "arXiv 1706.03762");
   entry<masked_sum_t>("scores, masked_max", "Sum of exp(scale x - max) over those keys.", "");
-  entry<masked_softmax_t>("scores, masked_max, masked_sum", "exp(scale x - max) / sum over those keys, zero elsewhere.", "");
+  entry<masked_softmax_t>("scores, masked_max, masked_sum", "exp(scale x - max) / sum over those keys, zero elsewhere.",
+                          "");
   entry<logits_max_t>("x", "Largest number of a row.", "");
   entry<logits_sum_t>("x, logits_max", "Sum of exp(x - max) of a row.", "");
   entry<softmax_t>("x, logits_max, logits_sum", "exp(x - max) / sum.", "");
-  entry<cross_entropy_t>("x, target, logits_max, logits_sum", "Sum over rows of (log sum + max - x[target]) times the scalar 1/rows.", "");
+  entry<cross_entropy_t>("x, target, logits_max, logits_sum",
+                         "Sum over rows of (log sum + max - x[target]) times the scalar 1/rows. A row whose target is "
+                         "below 0 has no part in it and no gradient.",
+                         "");
+  entry<counted_targets_t>(
+      "logits_sum, target",
+      "How many targets are not below 0: `mean_cross_entropy` divides by it where targets may be `ignored_target`.",
+      "");
+  entry<mean_of_t>("sum, count", "sum / count, 0 where nothing was counted.", "");
   std::printf("## Mixture of experts\n\n");
-  entry<queue_places_t>("gates", "Place of a token in the queue of each expert it chose: positive for its first choice, negative for later ones. Scalar: choices per token.", "GShard, arXiv 2006.16668");
+  entry<queue_places_t>("gates",
+                        "Place of a token in the queue of each expert it chose: positive for its first choice, "
+                        "negative for later ones. Scalar: choices per token.",
+                        "GShard, arXiv 2006.16668");
   entry<chosen_sum_t>("gates, queue_places", "Sum of a token's gates over the experts it chose.", "");
   entry<dispatch_t>("queue_places", "One where a token holds a place of an expert.", "arXiv 2006.16668");
   entry<combine_t>("gates, queue_places, chosen_sum", "dispatch * gate / chosen_sum.", "arXiv 2006.16668");
@@ -118,14 +151,23 @@ int main() {
   entry<from_experts_t>("combine, answers", "Answers back to the tokens.", "arXiv 2006.16668");
   entry<first_choices_t>("queue_places", "Tokens of a group whose first choice an expert is.", "");
   entry<gate_mass_t>("gates", "Gates of a group summed over its tokens.", "");
-  entry<imbalance_t>("first_choices, gate_mass", "Sum of first choices times gates: what the balancing loss scales.", "arXiv 2006.16668");
+  entry<imbalance_t>("first_choices, gate_mass", "Sum of first choices times gates: what the balancing loss scales.",
+                     "arXiv 2006.16668");
   std::printf("## Training\n\n");
-  entry<dropout_t>("x", "x / (1 - share) where a random number of the element's place, the step and the seed says so, else zero. Scalar: the share zeroed.",
+  entry<dropout_t>("x",
+                   "x / (1 - share) where a random number of the element's place, the step and the seed says so, else "
+                   "zero. Scalar: the share zeroed.",
                    "Philox4x32-10, Salmon et al. 2011");
-  entry<accumulate_t>("sum, gradient", "What earlier micro-batches of the step gave, plus the gradient; the first one replaces it.", "");
+  entry<accumulate_t>("sum, gradient",
+                      "What earlier micro-batches of the step gave, plus the gradient; the first one replaces it.", "");
   entry<square_norm_t>("x", "Sum of x^2.", "");
-  entry<clip_factor_t>("sum of squares", "min(1, most / sqrt x) of the sum of squares of all gradients. Scalar: most.", "Pascanu et al., arXiv 1211.5063");
-  entry<adamw_t>("w, gradient, m, v", "m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay w). "
-                 "g is multiplied by a fifth operand, clip_factor, where gradients are clipped; the rate rises over the warm-up, then falls along half a cosine. "
-                 "Scalars: rate, b1, b2, epsilon, decay, steps of warm-up, all steps, the last rate.", "AdamW, arXiv 1711.05101");
+  entry<clip_factor_t>("sum of squares", "min(1, most / sqrt x) of the sum of squares of all gradients. Scalar: most.",
+                       "Pascanu et al., arXiv 1211.5063");
+  entry<adamw_t>("w, gradient, m, v",
+                 "m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + "
+                 "epsilon) + decay w). "
+                 "g is multiplied by a fifth operand, clip_factor, where gradients are clipped; the rate rises over "
+                 "the warm-up, then falls along half a cosine. "
+                 "Scalars: rate, b1, b2, epsilon, decay, steps of warm-up, all steps, the last rate.",
+                 "AdamW, arXiv 1711.05101");
 }

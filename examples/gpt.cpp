@@ -54,7 +54,7 @@ cfp::graph gpt() {
 int main() {
   std::string corpus;
   for (int i = 0; i < 4000; ++i) corpus += static_cast<char>('a' + (i * i + i / 7) % 23);
-  const cfp::families::byte_text text(corpus, batch, sequence, 1);
+  const cfp::families::byte_text text(corpus, batch, sequence, 1, {.positions = false});
   cfp::session s(gpt(), {.mesh = "data=2"});
   std::cout << s.overview() << s.plan() << s.verify(text, 5) << s.train(text, 50);
 }

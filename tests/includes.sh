@@ -75,3 +75,9 @@ END {
   }
   exit bad
 }'
+
+# What is thrown is below cfp::error (core/error.hpp); what emulates a GPU says that a kernel is wrong, to who writes it.
+if grep -rnE 'throw (std::|")' --include='*.hpp' --include='*.cuh' . | grep -v '^./backend/emulated/'; then
+  echo "is thrown, and is not below cfp::error"
+  exit 1
+fi

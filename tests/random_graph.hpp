@@ -35,7 +35,7 @@ class random_layers {
     // The table once more, where it fits.
     const bool tied = tiny_ && width.label == first.label && pick(2) == 0;
     const tensor logits = tied ? dense(x, table) : linear(x, net_.weight("head", {width, vocabulary}, {}));
-    net_.recorded.loss = families::gpt_loss(net_, logits, indices("targets", vocabulary.size)).id;
+    net_.recorded.loss = mean_cross_entropy(logits, indices("targets", vocabulary.size)).id;
     return net_.recorded;
   }
 

@@ -48,7 +48,7 @@ int plan_for_machine(const arguments& a) {
   if (a.backend == "cuda") {
     try {
       o.measure_on = gpu();
-    } catch (const std::runtime_error& e) {
+    } catch (const cfp::error& e) {
       throw bad_input(std::string("--backend cuda: ") + e.what());
     }
   }

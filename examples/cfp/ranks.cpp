@@ -51,7 +51,7 @@ cfp::make_ranks ranks_of(const arguments& a) {
                                                                 const cfp::own_kernels& own) {
       try {
         return make(mesh, type, own);
-      } catch (const std::runtime_error& e) {  // there is none
+      } catch (const cfp::error& e) {  // there is none
         throw bad_input(std::string("--backend cuda: ") + e.what());
       }
     };
@@ -109,7 +109,7 @@ int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
       same_everywhere(a, [&](std::vector<double>& x, cfp::reduction by) {
         pool.run([&](auto& context) { context.world.all_reduce(x.data(), x.size(), by); });
       });
-    } catch (const std::invalid_argument& e) {
+    } catch (const cfp::bad_input& e) {
       throw bad_input("--mesh " + a.mesh + ": " + e.what());
     }
     return command(a);
@@ -122,7 +122,7 @@ int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
 std::optional<cfp::launched_rank> launched() {
   try {
     return cfp::one_of_several();
-  } catch (const std::invalid_argument& e) {
+  } catch (const cfp::bad_input& e) {
     throw bad_input(e.what());
   }
 }

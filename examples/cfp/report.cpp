@@ -3,7 +3,7 @@
 #include "arguments.hpp"
 
 #include <cfp/communicator/communicator.hpp>
-#include <cfp/core/error.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 
 #include <unistd.h>
@@ -24,9 +24,7 @@ int report() {
     throw;
   } catch (const cfp::bad_input& e) {
     return say(e.what(), 2);
-  } catch (const cfp::invalid_machine& e) {
-    return say(e.what(), 2);
-  } catch (const cfp::error& e) {
+  } catch (const cfp::shape_error& e) {
     return say(e.what(), 2);
   } catch (const cfp::rank_failure& e) {  // the first process may not be there any more: then the second speaks
     const int failed = e.errors().front().rank;

@@ -40,6 +40,7 @@
 #include <cfp/core/rule.hpp>
 #include <cfp/core/rule_reader.hpp>
 #include <cfp/core/said.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/core/sharded.hpp>
 #include <cfp/core/spell.hpp>
 #include <cfp/core/steps.hpp>

@@ -64,14 +64,15 @@ struct numbers {
 };
 
 /// What operands are filled with: n: from -2 to 2; p: from 0.5 to 1.5; c: whole numbers from -3 to 3; i: indices below
-/// `bound`.
+/// `bound`; t: targets, of which some are ignored.
 template <class T>
 void fill(numbers<T>& x, char kind, long bound, std::mt19937& random) {
   std::uniform_real_distribution<float> any(-2, 2), positive(0.5f, 1.5f);
   for (long i = 0; i < x.count; ++i) {
-    if (kind == 'i')
+    if (kind == 'i' || kind == 't')
       reinterpret_cast<std::int32_t*>(x.held.at())[i] =
-          static_cast<std::int32_t>(random() % static_cast<unsigned long>(bound));
+          kind == 't' && random() % 3 == 0 ? ignored_target
+                                           : static_cast<std::int32_t>(random() % static_cast<unsigned long>(bound));
     else x.set(i, kind == 'p' ? positive(random) : kind == 'c' ? static_cast<float>(random() % 7) - 3 : any(random));
   }
 }

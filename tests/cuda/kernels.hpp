@@ -71,6 +71,11 @@ void check_elements() {
     all.push_back(own<masked_softmax_t>("npp", dots, {0.7, 0.0}));
     all.push_back(own<cfp::detail::masked_input_t>("nnn", dots, {0.7, 0.0}));
     all.push_back(own<cfp::detail::cross_entropy_input_t>("nnipp", dots, {0.01}));
+    all.push_back(own<cfp::detail::cross_entropy_input_t>("nntpp", dots, {0.01}));
+    all.push_back(own<mean_of_t>("np", dots));
+    all.push_back(own<mean_of_t>("nc", dots));
+    all.push_back(with<slope<mean_of_t, 0>>("..., ..., ... -> ...", "nnp", dots));
+    all.push_back(with<slope<mean_of_t, 1>>("..., ..., ... -> ...", "nnp", dots));
   }
   all.push_back(with<copy_t>("a b c -> c a b", "n"));
   all.push_back(with<copy_t>("a b -> b a", "n", 0, {}, {{"a", 70}, {"b", 130}}));
@@ -128,6 +133,8 @@ void check_sums() {
     all.push_back(own<logits_max_t>("n", dots));
     all.push_back(own<logits_sum_t>("np", dots));
     all.push_back(own<cross_entropy_t>("nipp", dots, {0.01}));
+    all.push_back(own<cross_entropy_t>("ntpp", dots, {0.01}));
+    all.push_back(own<counted_targets_t>("nt", dots));
     all.push_back(own<square_norm_t>("n", dots));
     all.push_back(own<row_min_t>("n", dots));
     all.push_back(own<weighted_square_t>("nn", dots, {0.4}));

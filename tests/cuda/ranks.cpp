@@ -152,7 +152,7 @@ TEST_CASE("while a stream is captured nothing is asked of it, and the graph does
     bool refused = false;
     try {
       group.wait();
-    } catch (const std::logic_error& e) {
+    } catch (const bad_input& e) {
       refused = contains(e.what(), "end the capture first");
     }
     cudaGraph_t graph = nullptr;

@@ -64,7 +64,7 @@ graph halving_model() {
 TEST_CASE("ranks with emulated GPUs train in 16 bits, and count what they send and hold") {
   const graph g = differentiate(refine(gpt(one_layer())));
   const mesh_shape mesh = mesh_of({2});
-  const byte_text text(some_text(), 4, 8, 5);
+  const byte_text text = text_for(g);
   const trained exact = train_on(single(g, sizeof(double)), g, text, 3, 3);
   for (const number type : {number::bfloat16, number::float16}) {
     const std::unique_ptr<backend> on = emulated_gpus(mesh, type);
@@ -104,7 +104,7 @@ TEST_CASE("emulated GPUs run a user's own operators by the host's kernels") {
   const graph g = differentiate(refine(halving_model()));
   const mesh_shape mesh = mesh_of({2});
   const own_kernels own = kernels_of<halved_t>();
-  const byte_text text(some_text(), 4, 8, 5);
+  const byte_text text = text_for(g);
   const trained alone = train_on(single(g, sizeof(float)), g, text, 3, 3, own);
   const auto losses_in = [&](number type) {
     const std::unique_ptr<backend> on = emulated_gpus(mesh, type, own);

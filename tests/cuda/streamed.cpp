@@ -6,10 +6,10 @@
 
 #include "../runtime/small.hpp"
 
+#include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/table.hpp>
-#include <cfp/backend/device_memory.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>
@@ -70,7 +70,7 @@ outcome run_on(backend& on, const program& p, const graph& g, const batch_source
 }
 
 void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long steps) {
-  const byte_text text(some_text(), 4 / g.passes, 8, 5);
+  const byte_text text = text_for(g);
   const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
   std::mt19937 random(7);
   for (int n = 0; n < plans; ++n) {
@@ -100,7 +100,7 @@ void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
 // What ranks say when job(rank, step) is called before each step of a training, which waits for each or runs ahead.
 std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job, bool ahead = false) {
   const graph g = differentiate(refine(gpt(one_layer())));
-  const byte_text text(some_text(), 4, 8, 5);
+  const byte_text text = text_for(g);
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   std::mt19937 random(7);
   plan p = random_plan(g, mesh, d, random, sizeof(float));
@@ -228,7 +228,7 @@ TEST_CASE("of a training that runs ahead every step is told, and it ends alike o
 
 TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused") {
   const graph g = differentiate(refine(gpt(one_layer())));
-  const byte_text text(some_text(), 4, 8, 5);
+  const byte_text text = text_for(g);
   const trained exact = train_on(single(g, sizeof(double)), g, text, 4, 3);
   using device = streamed::rank_gpu<bf16, cuda::matrix_library>;
   cfp::emulated::put_into_stream = &stand_in::later;

@@ -37,7 +37,7 @@ trained train_on_device(program p, const graph& g, const batch_source& data, lon
 void check(const graph& g, const mesh_shape& mesh, int plans, const std::set<std::string>& expected,
            const text_layout& what = {}) {
   const long steps = 2;
-  const byte_text text(some_text(), 4 / g.passes, 8, 5, what);
+  const byte_text text = text_for(g, what);
   const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
   const trained exact = train_on(single(g, sizeof(double)), g, text, steps, 3);
   const undecided rounding = rounding_decides(train_on(single(g, sizeof(float)), g, text, steps, 3), exact, g);
@@ -96,7 +96,7 @@ TEST_CASE("what is only moved for attention stays where it is, and nothing chang
   c.layers = 1;
   for (const graph& g : {differentiate(refine(gpt(c))), differentiate(refine(llama(l)))}) {
     const std::unique_ptr<backend> on = tested::ranks(mesh_of({two}), number::bfloat16, 1);
-    const byte_text text(some_text(), 4, 8, 5);
+    const byte_text text = text_for(g);
     program as_it_lies = lower(g, mesh_of({two}), sharding::replicated(g), all_operations(g), sizeof(bf16));
     program moved = as_it_lies;
     target moving = on->lowered_for();

@@ -41,7 +41,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 
 void check_model(const std::string& label, const graph& g, const text_layout& what = {}) {
   INFO(label);
-  const byte_text text(some_text(), 4 / g.passes, 8, 5, what);
+  const byte_text text = text_for(g, what);
   const long steps = 8;
   const trained exact = train_on(single(g, sizeof(float)), g, text, steps, 3);
   const trained alone = train_on(single(g, sizeof(bf16)), g, text, steps, 3);

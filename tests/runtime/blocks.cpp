@@ -314,16 +314,16 @@ TEST_CASE("what one of several readers of a tensor leads to is decided apart") {
   const tensor h = linear(x, net.weight("first", {width, width}, {}));
   const tensor bent = gelu(gelu(h));
   const tensor y = add(linear(bent, net.weight("second", {width, width}, {})), h);
-  net.recorded.loss = gpt_loss(net, linear(y, net.weight("head", {width, {"vocabulary", 64}}, {})),
-                               indices(net, "targets", {batch, sequence}, 64))
+  net.recorded.loss = mean_cross_entropy(linear(y, net.weight("head", {width, {"vocabulary", 64}}, {})),
+                                         indices(net, "targets", {batch, sequence}, 64))
                           .id;
   CHECK(blocks_in_words(net.recorded)[0] == "linear <= gelu gelu");
 
   model alone;  // where nothing else reads the tensor, all goes one way
   const tensor z = linear(alone.activation("x", {batch, sequence, width}), alone.weight("first", {width, width}, {}));
   const tensor joined = add(gelu(z), z);  // two ways that meet again
-  alone.recorded.loss = gpt_loss(alone, linear(joined, alone.weight("head", {width, {"vocabulary", 64}}, {})),
-                                 indices(alone, "targets", {batch, sequence}, 64))
+  alone.recorded.loss = mean_cross_entropy(linear(joined, alone.weight("head", {width, {"vocabulary", 64}}, {})),
+                                           indices(alone, "targets", {batch, sequence}, 64))
                             .id;
   CHECK(blocks_in_words(alone.recorded)[0] == "linear gelu add");
 }

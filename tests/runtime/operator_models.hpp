@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/model/loss.hpp>
 #include <cfp/model/name_hash.hpp>
 #include <cfp/model/random_words.hpp>
 #include <cfp/model/refine.hpp>
@@ -335,6 +336,14 @@ inline std::vector<example> examples() {
   put("cross entropy", [](model& m, const sizes& d) {
     const tensor x = w(m, "x", {d("b", 4), d("s", 4), d("v", 8)}), max = logits_max(x);
     return cross_entropy(x, index_tensor(m, {d("b", 4), d("s", 4)}, d.of("v", 8)), max, logits_sum(x, max), 1.0 / 16);
+  });
+  put("cross entropy with ignored targets", [](model& m, const sizes& d) {
+    const dimension b = d("b", 4), s = d("s", 4), v = d("v", 8);
+    return mean_cross_entropy(w(m, "x", {b, s, v}), m.input("index", {b, s}, element::index, targets_below(v.size)));
+  });
+  put("mean of", [](model& m, const sizes& d) {
+    const dimension a = d("a", 4), b = d("b", 8);
+    return mean_of(w(m, "x", {a, b}), m.weight("y", {a, b}, {2.5, 0.2}));  // counts are above zero
   });
   put("swiglu", [](model& m, const sizes& d) {
     return swiglu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));

@@ -190,7 +190,7 @@ TEST_CASE("what cannot be differentiated or computed is refused when the model i
   net.recorded.loss = weigh(row_max(x), constant_like(net, y, "c")).id;
   CHECK_THROWS_WITH(differentiate(refine(net.recorded)), Catch::Contains("has no gradient of its own"));
   CHECK_THROWS_WITH((op<"a k, b -> a b">{}(x, y)),
-                    Catch::Contains("a factor summed over by a product must stand in both operands ('k'"));
+                    Catch::Contains("'k' is summed over by a product and must stand in both operands"));
 }
 
 }  // namespace operators_tests

@@ -45,6 +45,12 @@ inline cfp::families::text_layout t5_layout(const cfp::families::t5_config& c) {
       {{"distances", cfp::families::t5_buckets(c, true)}, {"decoder_distances", cfp::families::t5_buckets(c, false)}}};
 }
 
+/// A text for a model of four rows of eight tokens a step.
+inline cfp::families::byte_text text_for(const cfp::graph& g, cfp::families::text_layout what = {}) {
+  what.positions = g.find("positions") >= 0;
+  return cfp::families::byte_text(some_text(), 4 / g.passes, 8, 5, what);
+}
+
 /// The program of one rank.
 inline cfp::program single(const cfp::graph& g, long real_bytes) {
   cfp::program p = cfp::lower(g, mesh_of({1}), cfp::sharding::replicated(g), cfp::all_operations(g), real_bytes);

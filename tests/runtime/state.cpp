@@ -34,7 +34,7 @@ struct run_of {
 };
 run_of train_in_double(const program& p, const graph& g, long steps, const state* from, state* to) {
   run_of out;
-  shared_batches text(g, byte_text(some_text(), 4, 8, 5));
+  shared_batches text(g, text_for(g));
   const auto ranks = ranks_for(p);
   ranks->run([&](rank& r) {
     const auto run = r.load(p, g, 3);
@@ -109,7 +109,7 @@ TEST_CASE("a state saved on one mesh goes on on another") {
 TEST_CASE("a training that is saved and resumed is the same to the bit") {
   const folder files;
   const graph g = small_gpt();
-  const byte_text text(some_text(), 4, 8, 5);
+  const byte_text text = text_for(g);
   std::mt19937 random(7);
   for (const long bytes : {4l, 2l}) {
     INFO("numbers of " << bytes << " bytes");

@@ -25,7 +25,7 @@ graph small_gpt(const training& how, double dropout = 0) {
 }
 
 trained alone(const graph& g, long steps) {
-  const byte_text text(some_text(), 4 / g.passes, 8, 5);
+  const byte_text text = text_for(g);
   const trained out = train_on(single(g, sizeof(double)), g, text, steps, 3);
   CHECK(all_changed(out));
   return out;
@@ -37,7 +37,7 @@ std::vector<double> after(const graph& g, const std::string& label, long steps) 
   const int v = g.find(label);
   REQUIRE(v >= 0);
   std::vector<double> out;
-  shared_batches text(g, byte_text(some_text(), 4 / g.passes, 8, 5));
+  shared_batches text(g, text_for(g));
   const auto ranks = ranks_for(p);
   ranks->run([&](rank& r) {
     const auto run = r.load(p, g, 3);
@@ -172,7 +172,7 @@ TEST_CASE("micro-batches, clipping and dropout train on every mesh as on one ran
     const graph g = small_gpt(how, 0.1);
     const auto expected = alone(g, 6);
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
-    const byte_text text(some_text(), 4 / g.passes, 8, 5);
+    const byte_text text = text_for(g);
     for (int n = 0; n < cases; ++n) {
       const plan p = random_plan(g, mesh, d, random, sizeof(double));
       const auto apart = compare(expected, train_on(p.code, g, text, 6, 3), g);
@@ -200,7 +200,7 @@ TEST_CASE(
                  head = net.weight("head", {width, vocabulary}, {0, 0.1});
     const tensor middle = gelu(linear(lookup(table, indices(net, "tokens", {batch, sequence}, 256)), up));
     net.recorded.loss =
-        gpt_loss(net, linear(linear(middle, down), head), indices(net, "targets", {batch, sequence}, 256)).id;
+        mean_cross_entropy(linear(linear(middle, down), head), indices(net, "targets", {batch, sequence}, 256)).id;
     table_bytes = 4 * 256 * 64;
     other_bytes = 4 * (64 * 128 + 128 * 64 + 64 * 256);
     training how;

@@ -9,7 +9,7 @@
 namespace cfp::inline v0_1 {
 
 /// A thread of this process, and a GPU, for each device of the mesh. Kernels of one's own run on the host. Throws
-/// std::invalid_argument for numbers that GPUs have no kernels for.
+/// bad_input for numbers that GPUs have no kernels for.
 std::unique_ptr<backend> emulated_gpus(const mesh_shape& mesh, number type = number::bfloat16,
                                        const own_kernels& own = {});
 

@@ -6,13 +6,13 @@
 #include <cfp/backend/device.hpp>
 #include <cfp/backend/issued_passes.hpp>
 #include <cfp/backend/rank_memory.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -210,7 +210,7 @@ class engine : public loaded_program {
     switch (program_[code.in[0]].type) {
       case element::real: convert_as<T>(code, q); break;
       case element::wide: convert_as<wide_t<T>>(code, q); break;
-      case element::index: throw std::logic_error("indices are given in every partition and never converted");
+      case element::index: throw bad_input("indices are given in every partition and never converted");
     }
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }

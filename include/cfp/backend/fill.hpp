@@ -91,14 +91,17 @@ void fill_numbers(T* out, const value& v, const partition& held, const mesh_shap
   });
 }
 
-/// Fills a device's piece of a tensor of indices, uniform in [0, bound).
+/// Fills a device's piece of a tensor of indices, uniform in [0, bound); of targets that may be ignored one in eight
+/// is.
 inline void fill_indices(std::int32_t* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
                          std::uint64_t seed) {
   const std::uint64_t id = name_hash(v.label.view());
   each_element(v.shape, held, mesh, device, [&](long i, long global) {
     const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
-    out[i] = static_cast<std::int32_t>(
-        (static_cast<std::uint64_t>(w.v[0]) * static_cast<std::uint64_t>(v.fill.bound)) >> 32);
+    const bool ignored = v.fill.may_be_ignored && w.v[1] % 8 == 0;
+    out[i] = ignored ? ignored_target
+                     : static_cast<std::int32_t>(
+                           (static_cast<std::uint64_t>(w.v[0]) * static_cast<std::uint64_t>(v.fill.bound)) >> 32);
   });
 }
 

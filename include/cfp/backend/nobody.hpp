@@ -1,7 +1,7 @@
 // What a device alone, in the place of a rank, has for a communicator.
 #pragma once
 
-#include <stdexcept>
+#include <cfp/core/bad_input.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -24,7 +24,7 @@ struct nobody {
   }
 
  private:
-  [[noreturn]] static void refuse() { throw std::logic_error("a device alone has nobody for a collective"); }
+  [[noreturn]] static void refuse() { throw bad_input("a device alone has nobody for a collective"); }
 };
 
 }  // namespace cfp

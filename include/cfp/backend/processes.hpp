@@ -6,7 +6,7 @@
 
 namespace cfp::inline v0_1 {
 
-/// This process as one rank of the mesh: every process of the job makes it alike. Throws std::invalid_argument unless
+/// This process as one rank of the mesh: every process of the job makes it alike. Throws bad_input unless
 /// the mesh has as many devices as the job has processes.
 inline std::unique_ptr<backend> processes(const mesh_shape& mesh, number type = number::float32,
                                           const own_kernels& own = {}) {

@@ -94,7 +94,7 @@ inline std::vector<int> sizes(const mesh_shape& mesh) {
 template <class Device, class Pool, class Context>
 class ranks_on final : public backend {
  public:
-  /// Throws std::invalid_argument for a mesh that the pool cannot have.
+  /// Throws bad_input for a mesh that the pool cannot have.
   ranks_on(const mesh_shape& mesh, number type, typename Device::parts shared, std::string description)
       : mesh_(mesh), type_(type), shared_(std::move(shared)), target_(shared_.lowered_for()),
         description_(std::move(description)), pool_(sizes(mesh)), ranks_(static_cast<std::size_t>(pool_.size())) {}

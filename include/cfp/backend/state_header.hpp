@@ -1,7 +1,7 @@
 // What the header of a safetensors file says: where each tensor lies, and after how many steps.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/json_reader.hpp>
 
 #include <charconv>

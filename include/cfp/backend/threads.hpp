@@ -8,7 +8,7 @@
 
 namespace cfp::inline v0_1 {
 
-/// A thread for each device of the mesh. Throws std::invalid_argument for numbers that the host has no kernels for.
+/// A thread for each device of the mesh. Throws bad_input for numbers that the host has no kernels for.
 std::unique_ptr<backend> threads(const mesh_shape& mesh, number type = number::float32, const own_kernels& own = {});
 
 /// The same; collectives on the first axes take at least as long as over these links.

@@ -7,6 +7,7 @@
 #include <cfp/communicator/rank_failure.hpp>
 #include <cfp/communicator/rank_grid.hpp>
 #include <cfp/communicator/traffic.hpp>
+#include <cfp/core/long_error.hpp>
 #include <cfp/op/bf16.hpp>
 #include <cfp/op/fp16.hpp>
 
@@ -24,8 +25,8 @@ template <class T>
 concept reducible_element = std::is_arithmetic_v<T> || is_narrow<T>;
 
 /// Thrown by a collective that cannot take place, on every rank that calls it.
-struct communicator_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct communicator_error : long_error {
+  using long_error::long_error;
 };
 
 namespace detail {

@@ -1,8 +1,9 @@
 // The errors of ranks.
 #pragma once
 
+#include <cfp/core/long_error.hpp>
+
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +18,10 @@ struct rank_error {
 };
 
 /// One or more ranks failed. what() has a line for each, causes first.
-class rank_failure : public std::runtime_error {
+class rank_failure : public long_error {
  public:
   explicit rank_failure(std::vector<rank_error> errors)
-      : std::runtime_error(text(errors)), errors_(std::make_shared<const std::vector<rank_error>>(std::move(errors))) {}
+      : long_error(text(errors)), errors_(std::make_shared<const std::vector<rank_error>>(std::move(errors))) {}
 
   /// Each rank at most once: of threads in order of time, of processes causes first, then by rank.
   const std::vector<rank_error>& errors() const noexcept { return *errors_; }

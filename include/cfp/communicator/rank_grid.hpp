@@ -1,6 +1,8 @@
 // Ranks in a mesh, and which of them meet along an axis.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
+
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -14,10 +16,10 @@ class rank_grid {
  public:
   static constexpr int whole = -1;  ///< in place of an axis: all ranks
 
-  /// Throws std::invalid_argument for an axis smaller than 1.
+  /// Throws bad_input for an axis smaller than 1.
   explicit rank_grid(std::vector<int> mesh) : mesh_(std::move(mesh)) {
     for (const int n : mesh_) {
-      if (n < 1) throw std::invalid_argument("a mesh axis has at least 1 rank, got: " + std::to_string(n));
+      if (n < 1) throw bad_input("a mesh axis has at least 1 rank, got: " + std::to_string(n));
       size_ *= n;
     }
   }

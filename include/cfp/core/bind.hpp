@@ -11,15 +11,15 @@ namespace cfp::inline v0_1 {
 
 /// Whether operands have as many dimensions as a rule says, before anything else is asked.
 constexpr binding_problem fits(const rule_outline& o, const list<operand_view, max_operands>& operands) {
-  if (o.problem) return {binding_problem::unreadable, -1, -1, o.problem.column, 0, {}, o.problem.what};
+  if (o.problem) return {binding_problem::unreadable, -1, -1, 0, 0, {}, o.problem};
   if (o.written.size() != operands.size())
-    return {binding_problem::operand_count, -1, -1, operands.size(), o.written.size(), {}, nullptr};
+    return {binding_problem::operand_count, -1, -1, operands.size(), o.written.size(), {}, {}};
   list<int, max_operands> ranks;
   for (const operand_view& v : operands) ranks.push(v.shape->written());
   const int dots = o.ellipsis(ranks);
   for (int i = 0; i < ranks.size(); ++i)
     if (const int wanted = o.written[i] + (o.dots[i] ? dots : 0); ranks[i] != wanted)
-      return {binding_problem::rank, i, -1, ranks[i], wanted, {}, nullptr};
+      return {binding_problem::rank, i, -1, ranks[i], wanted, {}, {}};
   return {};
 }
 
@@ -33,8 +33,7 @@ constexpr binding_problem out_of_order(const rule& r, int operand, int dim, cons
     for (int j = 0; j < shape.count(dim); ++j)
       if (j != k && same(shape.parts[first + k], r.factors[p.factors[from + j]].label.view()) &&
           !same(shape.parts[first + j], r.factors[p.factors[from + j]].label.view()))
-        return {
-            binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, nullptr, first + k, -1};
+        return {binding_problem::order, operand, -1, k, j, r.factors[p.factors[from + j]].label, {}, first + k, -1};
   return {};
 }
 
@@ -47,7 +46,7 @@ struct factor_sources {
                                  long& size) {
     const std::string_view called = shape.parts[part];
     if (!label.empty() && !lent && !shape.lent[part] && !same(label, called))
-      return {binding_problem::names, i, named_by[f], shape.sizes[part], size, {}, nullptr, part, named_part[f]};
+      return {binding_problem::names, i, named_by[f], shape.sizes[part], size, {}, {}, part, named_part[f]};
     if (label.empty() || (lent && !shape.lent[part])) {
       label = called;
       lent = shape.lent[part];
@@ -56,7 +55,7 @@ struct factor_sources {
     }
     const long here = shape.sizes[part];
     if (size != 0 && here != 0 && here != size)
-      return {binding_problem::sizes, i, sized_by[f], here, size, {}, nullptr, part, sized_part[f]};
+      return {binding_problem::sizes, i, sized_by[f], here, size, {}, {}, part, sized_part[f]};
     if (size == 0) {
       size = here;
       sized_by[f] = static_cast<signed char>(i);
@@ -91,13 +90,12 @@ struct binder {
         const int have = operands[i].shape->count(d), want = members(p, d);
         if (have == 1) continue;
         if (want == 1 ? parts[f] > 1 && parts[f] != have : have != want)
-          out.problem = {binding_problem::parts, i, -1, have, want == 1 ? parts[f] : want, r.factors[f].label, nullptr};
+          out.problem = {binding_problem::parts, i, -1, have, want == 1 ? parts[f] : want, r.factors[f].label, {}};
         else if (want > 1) out.problem = out_of_order(r, i, d, *operands[i].shape);
         else if (parts[f] == 1) total += have - 1, parts[f] = have;
       }
     }
-    if (!out.problem && total > max_factors)
-      out.problem = {binding_problem::parts, -1, -1, total, max_factors, {}, nullptr};
+    if (!out.problem && total > max_factors) out.problem = {binding_problem::parts, -1, -1, total, max_factors, {}, {}};
     return !out.problem;
   }
 
@@ -158,12 +156,12 @@ struct binder {
       if (out.labels[f].empty() || out.lent[f] || shape.find(out.labels[f]) < 0) continue;
       const name called = out.r.factors[f].label;
       const int by = from.named_by[f], as = from.named_part[f];
-      out.problem = {binding_problem::names, i, by, size, out.sizes[f], called, nullptr, part, as};
+      out.problem = {binding_problem::names, i, by, size, out.sizes[f], called, {}, part, as};
     }
     if (size == 0 || out.problem) return;
     if (unknowns == 1 && size % product == 0) out.sizes[unknown] = size / product;
     else if ((unknowns == 0 && size != product) || size % product != 0)
-      out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, nullptr, part};
+      out.problem = {binding_problem::sizes, i, -1, size, product, out.r.factors[cut.factors[k]].label, {}, part};
   }
 
   constexpr binding bind() {

@@ -3,6 +3,7 @@
 
 #include <cfp/core/dims.hpp>
 #include <cfp/core/rule.hpp>
+#include <cfp/core/text_error.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -20,9 +21,9 @@ struct binding_problem {
     indivisible,  ///< a factor of a fused dimension does not divide among the devices that split it
   } kind = nothing;
   int operand = -1, other = -1;    ///< other: the one whose names or sizes were taken
-  long given = 0, wanted = 0;      ///< counts or sizes; unreadable: `given` is the column
+  long given = 0, wanted = 0;      ///< counts or sizes
   name factor;                     ///< as the rule calls it
-  const char* what = nullptr;      ///< unreadable
+  text_error text{};               ///< unreadable
   int part = -1, other_part = -1;  ///< which of its operand's dimensions; order, names and sizes
 
   constexpr explicit operator bool() const { return kind != nothing; }

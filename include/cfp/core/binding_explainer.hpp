@@ -11,7 +11,7 @@ struct binding_explainer : explainer {
     const binding_problem& w = it.bound.problem;
     say_operator(s);
     switch (w.kind) {
-      case binding_problem::unreadable: say(s, w.what, ", column ", w.given, " of \"", op.rule, "\""); break;
+      case binding_problem::unreadable: say_error(s, w.text, op.rule); break;
       case binding_problem::operand_count:
         say(s, "is given ", w.given, w.given == 1 ? " operand" : " operands", ", its rule \"", op.rule, "\" has ",
             w.wanted);

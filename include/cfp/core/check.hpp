@@ -79,6 +79,32 @@ consteval bool operands_as_many_as_the_rule_has() {
   return true;
 }
 
+/// A model calls an operator with something else than tensors, numbers and sizes.
+template <class Said, bool Holds = Said::silent>
+consteval bool call_has_tensors_numbers_and_sizes() {
+  static_assert(Holds, CFP_SAY("an operator of a model is called with tensors, then numbers and cfp::size_of", Said{}));
+  return true;
+}
+
+template <class Said, bool Holds = Said::silent>
+consteval bool numbers_as_many_as_the_functor_takes() {
+  static_assert(Holds, CFP_SAY("an operator takes as many numbers behind its operands as its functor does", Said{}));
+  return true;
+}
+
+/// A functor is not callable with the operands of its rule, its scalars and the positions that the rule marks "index".
+template <class Said, bool Holds = Said::silent>
+consteval bool functor_takes_what_it_is_given() {
+  static_assert(Holds, CFP_SAY("a functor is called with what its rule and its `scalars` say", Said{}));
+  return true;
+}
+
+template <class Said, bool Holds = Said::silent>
+consteval bool gradient_has_the_factors_of_the_rule() {
+  static_assert(Holds, CFP_SAY("a gradient's steps have the factors of their operator's rule", Said{}));
+  return true;
+}
+
 /// What an operator is asked about are types like `sharded<dims<...>, mesh, ...>`.
 template <class Said, bool Holds = Said::silent>
 consteval bool operands_are_partitioned_tensors() {

@@ -57,7 +57,7 @@ constexpr text_error read_dimension(std::string_view source, int dim, dimensions
     const int from = at;
     while (at < end && is_name_character(c[at])) ++at;
     if (at == from) return {"expected a name of letters, digits and '_'", at + 1};
-    if (at - from > name::capacity) return {"a name has at most 23 characters", from + 1};
+    if (at - from > name::capacity) return {"a name has at most 23 characters", from + 1, "has", at - from};
     if (out.parts.size() == max_dims) return {"a tensor has at most 8 dimensions", from + 1};
     const int count = at - from;
     const std::string_view word(c + from, static_cast<std::size_t>(count));
@@ -115,7 +115,7 @@ constexpr sentence dimensions_problem(const list<std::string_view, max_dims>& te
   sentence out;
   const text_error e = read_dimensions(texts, d, at, twice);
   column = e.column;
-  if (e) say(out, e.what, ", column ", static_cast<long>(e.column), " of \"", texts[at], "\"");
+  if (e) say_error(out, e, texts[at]);
   else if (twice >= 0) say(out, "two dimensions are named '", d.parts[twice], "'");
   return out;
 }

@@ -1,23 +1,12 @@
-// What is thrown where only run time knows that something cannot be: a sentence.
+// The root of everything this library throws: a sentence, and a few kinds.
 #pragma once
-
-#include <cfp/core/text.hpp>
 
 #include <exception>
 
 namespace cfp::inline v0_1 {
 
-class error : public std::exception {
- public:
-  explicit error(const sentence& why) : why_(why) { why_.characters[why_.count] = 0; }
-  explicit error(const char* why) {
-    say(why_, std::string_view(why));
-    why_.characters[why_.count] = 0;
-  }
-  const char* what() const noexcept override { return why_.characters; }
-
- private:
-  sentence why_;
-};
+/// What is thrown is below it, by kind: bad_input, shape_error, limit_reached, nothing_fits, rank_failure,
+/// device_error, cancelled (page 12 says which is thrown where).
+struct error : std::exception {};
 
 }  // namespace cfp

@@ -42,8 +42,7 @@ constexpr inference infer(const operator_view& op, const rule_outline& o, const 
       if (out.flow.assigned.factor[a] == f) n *= mesh.size(a);
     if (out.bound.sizes[f] % n == 0) continue;
     // Only a fused dimension can bring this: its own size was checked, the major factor's was not.
-    out.bound.problem = {binding_problem::indivisible, -1,     -1, out.bound.sizes[f], n,
-                         out.bound.r.factors[f].label, nullptr};
+    out.bound.problem = {binding_problem::indivisible, -1, -1, out.bound.sizes[f], n, out.bound.r.factors[f].label, {}};
   }
   return out;
 }

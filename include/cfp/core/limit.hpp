@@ -1,13 +1,14 @@
 // What is thrown at run time where something is longer or larger than its place: the compiler refuses it earlier.
 #pragma once
 
+#include <cfp/core/error.hpp>
+
 #include <cstddef>
-#include <exception>
 #include <string_view>
 
 namespace cfp::inline v0_1 {
 
-class limit_reached : public std::exception {
+class limit_reached : public error {
  public:
   explicit limit_reached(const char* why) { add(why); }
   /// "'a_name': has 31 characters, at most 23 fit": the text, as far as there is room for it.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cfp/core/rule_reader.hpp>
+#include <cfp/core/shape_error.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -25,9 +26,11 @@ struct rule_outline {
 
 namespace detail {
 
-constexpr rule or_throw(const parsed_rule& p) {
-  if (p.problem) throw p.problem;
-  return p.value;
+constexpr rule or_throw(const parsed_rule& p, std::string_view source) {
+  if (!p.problem) return p.value;
+  sentence why;
+  say_error(why, p.problem, source);
+  throw shape_error(why);
 }
 
 }  // namespace detail
@@ -60,15 +63,17 @@ constexpr rule_outline outline(std::string_view source) {
   return out;
 }
 
-/// The same, throwing a text_error; in a constant expression it does not compile.
-constexpr rule parse(std::string_view source) { return detail::or_throw(read_rule(source)); }
-constexpr rule parse(std::string_view source, const int* ranks) { return detail::or_throw(read_rule(source, ranks)); }
+/// The same, throwing a shape_error; in a constant expression it does not compile.
+constexpr rule parse(std::string_view source) { return detail::or_throw(read_rule(source), source); }
+constexpr rule parse(std::string_view source, const int* ranks) {
+  return detail::or_throw(read_rule(source, ranks), source);
+}
 
 /// Parses a rule in which "..." stands for this many dimensions.
 constexpr rule parse(std::string_view source, int ellipsis) {
   detail::rule_reader r{source};
   r.ellipsis = ellipsis;
-  return detail::or_throw(r.read());
+  return detail::or_throw(r.read(), source);
 }
 
 }  // namespace cfp

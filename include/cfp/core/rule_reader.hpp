@@ -42,8 +42,8 @@ struct rule_reader {
     at += static_cast<int>(word.size());
     return true;
   }
-  constexpr void fail(const char* what, int column = -1) {
-    if (!problem) problem = {what, (column < 0 ? at : column) + 1};
+  constexpr void fail(const char* what, int column = -1, const char* counted = nullptr, int number = 0) {
+    if (!problem) problem = {what, (column < 0 ? at : column) + 1, counted, number};
     at = static_cast<int>(source.size());
   }
 
@@ -52,7 +52,8 @@ struct rule_reader {
     const int from = at;
     while (is_name_character(peek())) ++at;
     if (at == from) return fail("expected the name of a factor"), std::string_view{};
-    if (at - from > name::capacity) return fail("a name has at most 23 characters", from), std::string_view{};
+    if (at - from > name::capacity)
+      return fail("a name has at most 23 characters", from, "has", at - from), std::string_view{};
     return source.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(at - from));
   }
   constexpr void add(pattern& p, std::string_view label, int group, int column) {
@@ -60,7 +61,7 @@ struct rule_reader {
     int f = out.find(label);
     if (f < 0) {
       f = out.factors.size();
-      if (f == max_factors) return fail("a rule has at most 16 factors", column);
+      if (f == max_factors) return fail("a rule has at most 16 factors", column, "is number", f + 1);
       out.factors.push({name(label)});
     }
     if (p.dim_of(f) >= 0) return fail("a factor stands twice in one tensor", column);
@@ -151,12 +152,13 @@ struct rule_reader {
       return;
     }
     while (blanks(), more() && peek() != ';') {
-      const int f = known_factor();
+      const int marked = at, f = known_factor();
       if (f < 0) return;
       if (kind == "whole") out.factors[f].whole = true;
       if (kind == "onehot") out.factors[f].one_hot = true;
       if (kind == "scan") out.factors[f].scan = true;
-      if (kind == "index" && out.coordinates.size() == 4) return fail("at most 4 factors can be marked index");
+      if (kind == "index" && out.coordinates.size() == 4)
+        return fail("at most 4 factors can be marked index", marked, "is number", 5);
       if (kind == "index") out.coordinates.push(static_cast<signed char>(f));
       if (kind == "max" || kind == "min") {
         const reduction wanted = kind == "max" ? reduction::max : reduction::min;

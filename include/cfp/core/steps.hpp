@@ -4,8 +4,8 @@
 //   complete_t<T>     T with its partial sums completed; steps<T> is the way to it
 #pragma once
 
-#include <cfp/core/error.hpp>
 #include <cfp/core/named.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/core/tensor_step.hpp>
 
 namespace cfp::inline v0_1 {
@@ -96,7 +96,7 @@ struct steps_between : step_list {
   /// one). Throws cfp::error where they do not divide.
   constexpr step_list at(const extents& sizes) const {
     for (const sentence& s : {From::problem(sizes), To::problem(sizes)})
-      if (!s.empty()) throw error(s);
+      if (!s.empty()) throw shape_error(s);
     return way<From, To>::at(sizes);
   }
 };

@@ -1,7 +1,7 @@
 // A plan as a JSON file, and its choices from one.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/plan/realise.hpp>
 #include <cfp/solve/json_reader.hpp>
@@ -100,18 +100,37 @@ class plan_reader : json_reader<bad_input> {
     for (const mesh_axis& a : mesh.axes) same = same && sizes[std::string(a.label.view())] == std::to_string(a.size);
     if (!same) refuse("is for mesh " + of + ", this one is " + to_string(mesh));
   }
+  // Up to three of several names.
+  static std::string some(const std::vector<std::string>& names) {
+    std::string out;
+    for (std::size_t n = 0; n < names.size() && n < 3; ++n) out += (n ? ", '" : "'") + names[n] + "'";
+    return out + (names.size() > 3 ? " and " + std::to_string(names.size() - 3) + " more" : "");
+  }
+  // A plan and a model decide the same, or it is another one's.
+  void check_decisions(const json& named, const std::vector<std::string>& keys) const {
+    std::vector<std::string> unknown, missing;
+    for (const auto& item : named.items())
+      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) unknown.push_back(item.key());
+    for (const std::string& key : keys)
+      if (!named.contains(key)) missing.push_back(key);
+    std::string why;
+    if (!unknown.empty()) why = "decides " + some(unknown) + ", which this model has not to decide";
+    if (!missing.empty())
+      why += std::string(why.empty() ? "" : "; it ") + "does not decide " + some(missing) + ", which this model has";
+    if (!why.empty()) refuse(why + ": is it another model's plan?");
+  }
   [[nodiscard]] std::vector<int> choices(const json& named, const decision_graph& d) const {
     if (!named.is_object()) refuse("'decisions' must be an object, got " + std::string(named.type_name()));
     const std::vector<std::string> keys = decision_keys(d);
-    for (const auto& item : named.items())
-      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
-        refuse("decides '" + item.key() + "', which this model has not to decide");
+    check_decisions(named, keys);
     std::vector<int> out;
     for (std::size_t n = 0; n < keys.size(); ++n) {
       const std::string want = text(member(named, "'decisions'", keys[n].c_str()), "'" + keys[n] + "'");
       const std::vector<std::string> names = told_apart(d.nodes[n].names);
       const auto at = std::find(names.begin(), names.end(), want);
-      if (at == names.end()) refuse("'" + keys[n] + "' has no choice '" + want + "'");
+      if (at == names.end())
+        refuse("'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(names) +
+               ": is it a plan of a model of other sizes?");
       out.push_back(static_cast<int>(at - names.begin()));
     }
     return out;

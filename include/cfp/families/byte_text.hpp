@@ -17,6 +17,7 @@ class byte_text {
   /// Rows of `length` tokens; the text must be longer than a row and what the layout reads behind it.
   byte_text(std::string text, long rows, long length, std::uint64_t seed, text_layout layout = {})
       : text_(std::move(text)), rows_(rows), length_(length), seed_(seed), layout_(std::move(layout)) {
+    if (!layout_.positions) return;
     std::vector<std::int32_t> positions;
     for (long i = 0; i < length_; ++i) positions.push_back(static_cast<std::int32_t>(i));
     layout_.fixed["positions"] = std::move(positions);

@@ -1,7 +1,7 @@
 // Files that are carried along (configurations of public models, descriptions of machines), by name.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <algorithm>
 #include <filesystem>

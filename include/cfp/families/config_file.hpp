@@ -1,7 +1,7 @@
 // Reads the configuration files public models have.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/json_reader.hpp>
 
 #include <nlohmann/json.hpp>

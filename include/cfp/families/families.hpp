@@ -83,6 +83,7 @@ inline void build_llama(const config_file& file, const model_sizes& asked, built
                           {"vocabulary", c.vocabulary},
                           {"batch", c.batch},
                           {"sequence", c.sequence}});
+  out.inputs.positions = false;
   out.forward = llama(c);
 }
 
@@ -107,6 +108,7 @@ inline void build_experts(const config_file& file, const model_sizes& asked, bui
                           {"batch", asked.batch},
                           {"sequence", asked.sequence},
                           {"group", e.group}});
+  out.inputs.positions = !is_mixtral;
   out.forward = is_mixtral ? mixtral(l, e) : gshard(g, e);
 }
 
@@ -121,6 +123,7 @@ inline void build_t5(const config_file& file, const model_sizes& asked, built_mo
                           {"sequence", c.sequence}});
   out.inputs.reads = {{"tokens", 0}, {"decoder_tokens", c.sequence}, {"targets", c.sequence + 1}};
   out.inputs.fixed = {{"distances", t5_buckets(c, true)}, {"decoder_distances", t5_buckets(c, false)}};
+  out.inputs.positions = false;
   out.forward = t5(c);
 }
 

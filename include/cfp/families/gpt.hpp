@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/loss.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/op/attention.hpp>
 #include <cfp/op/dropout.hpp>
@@ -20,6 +21,7 @@ struct gpt_config {
   double deviation = 0.02;                                                    ///< of the initial weights
   double embedding_dropout = 0, attention_dropout = 0, residual_dropout = 0;  ///< shares of elements
   long batch = 4, sequence = 128;
+  bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 
   constexpr long inner() const { return hidden > 0 ? hidden : 4 * width; }
 };
@@ -74,13 +76,6 @@ constexpr tensor gpt_block(model& net, tensor x, const gpt_config& c, std::strin
   return gpt_mlp(net, gpt_attention(net, x, c, layer, scale, residual), c, layer, residual);
 }
 
-/// The mean cross entropy of the targets.
-inline tensor gpt_loss(model& net, tensor logits, tensor targets) {
-  const tensor max = logits_max(logits), sum = logits_sum(logits, max);
-  const double rows = static_cast<double>(net.size(targets, 0) * net.size(targets, 1));
-  return cross_entropy(logits, targets, max, sum, 1.0 / rows);
-}
-
 /// What an input of indices holds: whole numbers below `bound`.
 inline tensor indices(model& net, std::string_view label, std::initializer_list<dimension> dims, long bound) {
   return net.input(label, dims, element::index, {0, 0, bound});
@@ -91,7 +86,8 @@ template <class Layer>
 tensor gpt_of(model& net, const gpt_config& c, Layer&& layer) {
   const dimension batch{"batch", c.batch}, sequence{"sequence", c.sequence}, embedding{"embedding", c.width};
   const tensor tokens = indices(net, "tokens", {batch, sequence}, c.vocabulary);
-  const tensor targets = indices(net, "targets", {batch, sequence}, c.vocabulary);
+  const tensor targets =
+      net.input("targets", {batch, sequence}, element::index, targets_below(c.vocabulary, c.ignored_targets));
   const tensor positions = indices(net, "positions", {sequence}, c.positions);
   const tensor wte = net.weight("wte.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, c.deviation});
   const tensor wpe = net.weight("wpe.weight", {{"positions", c.positions}, embedding}, {0, c.deviation});
@@ -104,7 +100,7 @@ tensor gpt_of(model& net, const gpt_config& c, Layer&& layer) {
   net.scope("ln_f");
   const tensor last = gpt_norm(net, x, c);
   net.scope("");
-  return gpt_loss(net, dense(last, wte), targets);
+  return mean_cross_entropy(dense(last, wte), targets);
 }
 
 inline graph gpt(const gpt_config& c) {

@@ -11,6 +11,7 @@ struct llama_config {
   double epsilon = 1e-5, rope = 10000, deviation = 0.02;
   bool tied = true;
   long batch = 4, sequence = 128;
+  bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 };
 
 constexpr tensor llama_norm(model& net, tensor x, long width, double epsilon) {
@@ -72,7 +73,8 @@ tensor llama_of(model& net, const llama_config& c, Layer&& layer) {
   const dimension batch{"batch", c.batch}, sequence{"sequence", c.sequence}, embedding{"embedding", c.width},
       vocabulary{"vocabulary", c.vocabulary};
   const tensor tokens = indices(net, "tokens", {batch, sequence}, c.vocabulary);
-  const tensor targets = indices(net, "targets", {batch, sequence}, c.vocabulary);
+  const tensor targets =
+      net.input("targets", {batch, sequence}, element::index, targets_below(c.vocabulary, c.ignored_targets));
   const tensor words = net.weight("model.embed_tokens.weight", {vocabulary, embedding}, {0, c.deviation});
   tensor x = lookup(words, tokens);
   const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
@@ -81,7 +83,7 @@ tensor llama_of(model& net, const llama_config& c, Layer&& layer) {
   const tensor last = llama_norm(net, x, c.width, c.epsilon);
   net.scope("");
   const tensor head = c.tied ? words : net.weight("lm_head.weight", {vocabulary, embedding}, {0, c.deviation});
-  return gpt_loss(net, dense(last, head), targets);
+  return mean_cross_entropy(dense(last, head), targets);
 }
 
 inline graph llama(const llama_config& c) {

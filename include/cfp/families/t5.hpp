@@ -13,6 +13,7 @@ struct t5_config {
   long layers = 6, heads = 8, depth = 64, width = 512, hidden = 2048, vocabulary = 32128, buckets = 32, farthest = 128;
   double epsilon = 1e-6, dropout = 0;
   long batch = 4, sequence = 32;
+  bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 };
 
 /// The bucket of a distance key - query, as T5 counts them: small distances one each, larger ones on a log scale.
@@ -80,7 +81,8 @@ inline graph t5(const t5_config& c) {
       embedding{"embedding", c.width};
   const tensor tokens = indices(net, "tokens", {batch, source}, c.vocabulary);
   const tensor decoder_tokens = indices(net, "decoder_tokens", {batch, sequence}, c.vocabulary);
-  const tensor targets = indices(net, "targets", {batch, sequence}, c.vocabulary);
+  const tensor targets =
+      net.input("targets", {batch, sequence}, element::index, targets_below(c.vocabulary, c.ignored_targets));
   const tensor shared = net.weight("shared.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, 1.0});
   const auto table = [&](const std::string& stack, dimension queries, std::string_view input) {
     const tensor distances = indices(net, input, {queries, {"~keys", c.sequence}}, c.buckets);
@@ -111,7 +113,7 @@ inline graph t5(const t5_config& c) {
   const tensor last = dropped(llama_norm(net, y, c.width, c.epsilon), c.dropout);
   net.scope("");
   net.recorded.loss =
-      gpt_loss(net, scaled(dense(last, shared), 1 / std::sqrt(static_cast<double>(c.width))), targets).id;
+      mean_cross_entropy(scaled(dense(last, shared), 1 / std::sqrt(static_cast<double>(c.width))), targets).id;
   return net.recorded;
 }
 

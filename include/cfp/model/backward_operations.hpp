@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cfp/core/cut.hpp>
-#include <cfp/core/error.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/model/gradient_graph.hpp>
 
 namespace cfp::inline v0_1::detail {
@@ -22,12 +22,12 @@ struct backward_operations {
     }
     if (!any || o.op->statistic) return;
     if (o.op->gradient_steps == 0 && o.r.combine != reduction::sum)
-      throw error(
+      throw shape_error(
           "a maximum or minimum has no gradient of its own: mark the operator "
           "`statistic`, and let the operator that takes it own the gradient");
     if (o.op->gradient_steps > 0) return written(forward, dz);
     if (o.op->body == op_body::routine)
-      throw error("a routine has no gradient of its own: give the operator a `gradient`, or mark it `statistic`");
+      throw shape_error("a routine has no gradient of its own: give the operator a `gradient`, or mark it `statistic`");
     const pattern z = o.r.results[0];
     for (int i = 0; i < o.operands.size(); ++i) {
       if (i == o.op->index_operand || !sums.wants(o.operands[i])) continue;

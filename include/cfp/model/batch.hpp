@@ -13,7 +13,7 @@ namespace cfp::inline v0_1 {
 /// A whole tensor in row-major order: indices or numbers.
 using array = std::variant<std::vector<std::int32_t>, std::vector<float>>;
 
-/// By the label of the input each is for. Arrays for which the model has no input are not read.
+/// By the label of the input each is for. An array that no input of the model takes is refused.
 using batch = std::map<std::string, array>;
 
 /// What is to be trained on: the data of pass `number`, counted from 0 over all steps (step s of n passes, from 1,

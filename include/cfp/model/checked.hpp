@@ -2,7 +2,7 @@
 // described machine ask alike.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/model/training.hpp>
 
@@ -65,6 +65,10 @@ inline void check_indices(const graph& g) {
     if (o.op->index_operand < 0 || o.op->index_operand >= o.operands.size()) continue;
     const value& index = g[o.operands[o.op->index_operand]];
     if (index.producer >= 0 || index.role != value_role::input) continue;
+    if (index.fill.may_be_ignored && o.op->unit)
+      throw bad_input("input '" + std::string(index.label.view()) + "' may hold ignored targets, and " +
+                      std::string(o.op->label) + " has no row for them: declare it with {0, 0, " +
+                      std::to_string(index.fill.bound) + "}");
     for (int f = 0; f < o.r.factors.size(); ++f) {
       if (!o.r.factors[f].one_hot) continue;
       const std::string label(index.label.view());

@@ -41,7 +41,14 @@ struct filling {
   double deviation = 0;   ///< of a normal distribution around the constant; counter-based, so independent of the mesh
   long bound = 0;         ///< for indices: values are in [0, bound)
   bool periodic = false;  ///< repeats 4096 random numbers: quick to make, where only their being random matters
+  bool may_be_ignored = false;  ///< for indices: `ignored_target` is one of the values
 };
+
+/// A target that does not count, in loss and gradient both.
+inline constexpr int ignored_target = -100;
+
+/// What targets are: indices below `bound`, and `ignored_target` where it is let in.
+constexpr filling targets_below(long bound, bool may_be_ignored = true) { return {0, 0, bound, false, may_be_ignored}; }
 
 struct value {
   long_name label;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cfp/core/binding_explainer.hpp>
-#include <cfp/core/error.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/model/graph.hpp>
-#include <cfp/model/shape_error.hpp>
+#include <cfp/model/shape_problem.hpp>
 #include <cfp/model/tensor.hpp>
 
 #include <initializer_list>
@@ -14,23 +14,27 @@ namespace cfp::inline v0_1 {
 class model {
  public:
   graph recorded;
-  shape_error problem;  ///< the first, where problems are kept
+  shape_problem problem;  ///< the first, where problems are kept
 
   /// What an operator that does not fit its operands does: at run time it throws cfp::error; a model that the
   /// compiler traces keeps the first and goes on with empty tensors.
   enum class on_problem : std::uint8_t { raise, keep };
   constexpr explicit model(on_problem then = on_problem::raise) : then_(then) {}
 
-  constexpr tensor input(std::string_view label, std::initializer_list<dimension> dims, element type, filling fill) {
-    return declare(label, dims, type, value_role::input, fill);
+  // What is wrong is said with the place of the call, which default arguments know.
+  constexpr tensor input(std::string_view label, std::initializer_list<dimension> dims, element type, filling fill,
+                         const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return declare(label, dims, type, value_role::input, fill, {file, line});
   }
-  constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill) {
-    return declare(join(scope_, label), dims, dims.size() > 1 ? element::real : element::wide, value_role::weight,
-                   fill);
+  constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill,
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    const element type = dims.size() > 1 ? element::real : element::wide;
+    return declare(join(scope_, label), dims, type, value_role::weight, fill, {file, line});
   }
   /// What a layer gets from the one before it: its gradient is wanted too.
-  constexpr tensor activation(std::string_view label, std::initializer_list<dimension> dims) {
-    return declare(label, dims, element::real, value_role::activation, {});
+  constexpr tensor activation(std::string_view label, std::initializer_list<dimension> dims,
+                              const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return declare(label, dims, element::real, value_role::activation, {}, {file, line});
   }
   /// Names a tensor that was computed.
   constexpr tensor called(std::string_view label, tensor t) {
@@ -38,16 +42,25 @@ class model {
     return t;
   }
   /// Calls a dimension of a tensor otherwise from here on: where two names are meant to be one.
-  constexpr tensor renamed(tensor t, std::string_view from, std::string_view to) {
+  constexpr tensor renamed(tensor t, std::string_view from, std::string_view to, const char* file = __builtin_FILE(),
+                           int line = __builtin_LINE()) {
+    at_ = {file, line};
     value& v = recorded[t.id];
-    bool found = false;
-    for (int d = 0; d < v.rank(); ++d)
-      if (v.dims[d] == from) v.dims[d] = name(to), v.lent[d] = false, found = true;
-    if (found) return t;
+    int found = -1, taken = -1;
+    for (int d = 0; d < v.rank(); ++d) {
+      if (v.dims[d] == from) found = d;
+      else if (v.dims[d] == to) taken = d;
+    }
+    if (found >= 0 && taken < 0) {
+      v.dims[found] = name(to);
+      v.lent[found] = false;
+      return t;
+    }
     sentence why;
-    say(why, v.label.view(), ": no dimension is called '", from, "', they are (");
+    if (found < 0) say(why, v.label.view(), ": no dimension is called '", from, "', they are (");
+    else say(why, v.label.view(), ": '", from, "' cannot be called '", to, "', as another dimension of (");
     for (int d = 0; d < v.rank(); ++d) say(why, d ? " " : "", v.dims[d].view());
-    say(why, ")");
+    say(why, found < 0 ? ")" : ") is");
     return {this, fail(why)};
   }
   constexpr long size(tensor t, int dim) const { return recorded[t.id].shape[dim]; }
@@ -57,7 +70,7 @@ class model {
   constexpr const long_name& scope() const { return scope_; }
 
   constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
-                       const list<size_of, 4>& given);
+                       const list<size_of, 4>& given, const source_place& at = {});
 
   static constexpr long_name join(std::string_view a, std::string_view b) {
     long_name out(a);
@@ -68,7 +81,8 @@ class model {
 
  private:
   constexpr tensor declare(std::string_view label, std::initializer_list<dimension> dims, element type, value_role role,
-                           filling fill) {
+                           filling fill, const source_place& at) {
+    at_ = at;
     value v;
     v.label = long_name(label);
     for (const dimension& d : dims) {
@@ -85,15 +99,15 @@ class model {
     return {this, recorded.add(v)};
   }
 
-  constexpr int fail(const char* what, const op_info& op, const name& factor, long left, long right) {
-    return fail(what, join(scope_, op.label), factor, left, right);
+  template <class... Piece>
+  constexpr int fail_at(const op_info& op, const Piece&... piece) {
+    sentence why;
+    say(why, join(scope_, op.label).view(), ": ", piece...);
+    return fail(why);
   }
-  constexpr int fail(const char* what, const long_name& where, const name& factor, long left, long right) {
-    return fail(shape_error{what, where, factor, left, right});
-  }
-  constexpr int fail(const sentence& why) { return fail(shape_error{"operands do not fit", {}, {}, 0, 0, why}); }
-  constexpr int fail(const shape_error& e) {
-    if (then_ == on_problem::raise) throw error(words(e));
+  constexpr int fail(const sentence& why) { return fail(shape_problem{"operands do not fit", {}, {}, 0, 0, why}); }
+  constexpr int fail(const shape_problem& e) {
+    if (then_ == on_problem::raise) throw shape_error(words(e, at_));
     if (problem.what == nullptr) problem = e;
     const int first = recorded.value_count();
     for (int i = 0; i < max_results; ++i) recorded.add(value{});
@@ -106,6 +120,7 @@ class model {
   constexpr long_name label_of(const op_info& op, const list<int, max_operands>& operands) const;
 
   long_name scope_;
+  source_place at_;  // the call that is recorded
   on_problem then_;
 };
 
@@ -135,7 +150,7 @@ constexpr binding model::bind(const op_info& op, const parsed_rule& read, const 
   inference it;
   it.bound.problem = fits(outline(op.rule), views);
   if (!it.bound.problem && read.problem)
-    it.bound.problem = {binding_problem::unreadable, -1, -1, read.problem.column, 0, {}, read.problem.what};
+    it.bound.problem = {binding_problem::unreadable, -1, -1, 0, 0, {}, read.problem};
   if (!it.bound.problem) it.bound = cfp::bind(read.value, views, sizes);
   if (it.bound.problem) {
     const long_name where = join(scope_, op.label);
@@ -184,11 +199,12 @@ constexpr value model::result_of(const operation& o, const binding& b, int k) co
 }
 
 constexpr int model::record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
-                            const list<size_of, 4>& given) {
+                            const list<size_of, 4>& given, const source_place& at) {
+  at_ = at;
   if (problem.what != nullptr) return fail(problem);
   for (int i = 0; i < operands.size(); ++i)
     if (operands[i] < 0 || operands[i] >= recorded.value_count())
-      return fail("an operand is no tensor of this model", op, {}, i, recorded.value_count());
+      return fail_at(op, "operand ", static_cast<long>(i), " is no tensor of this model");
   const parsed_rule read = rule_of(op, operands);
   const binding b = bind(op, read, operands, given);
   if (b.problem) return fail(problem);
@@ -198,16 +214,20 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   o.sizes = b.sizes;
   o.operands = operands;
   o.scalars = scalars;
-  if (scalars.size() != op.scalars) return fail("wrong number of scalars", op, {}, scalars.size(), op.scalars);
+  if (scalars.size() != op.scalars)
+    return fail_at(op, "is given ", static_cast<long>(scalars.size()), " numbers behind its operands, takes ",
+                   static_cast<long>(op.scalars));
   for (int i = 0; i < operands.size(); ++i)
-    if ((recorded[operands[i]].type == element::index) != (i == op.index_operand))
-      return fail("an index where numbers belong, or numbers where an index belongs; operand", op, {}, i,
-                  op.index_operand);
+    if (const bool is_index = recorded[operands[i]].type == element::index; is_index != (i == op.index_operand)) {
+      return fail_at(op, "operand ", static_cast<long>(i), " '", recorded[operands[i]].label.view(),
+                     is_index ? "' holds indices, the operator takes numbers there"
+                              : "' holds numbers, the operator takes indices there (element::index)");
+    }
   for (int f = 0; f < o.r.factors.size(); ++f) {
     const name& label = o.r.factors[f].label;
     if (op.body == op_body::product && o.r.is_reduction(f) &&
         (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
-      return fail("a factor summed over by a product must stand in both operands", op, label, 1, 2);
+      return fail_at(op, "'", label.view(), "' is summed over by a product and must stand in both operands");
     if (o.sizes[f] > 0) continue;
     sentence why;
     say(why, join(scope_, op.label).view(), ": the operands do not show the size of '", label.view(), "' in \"",

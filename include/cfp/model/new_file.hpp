@@ -1,7 +1,7 @@
 // A file that takes its name once it is whole, so that an interrupted write leaves the old one.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <filesystem>
 #include <string>

@@ -1,7 +1,7 @@
 // The model of one operator: its operands are weights, its loss a weighted sum of its results.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/trace.hpp>
 #include <cfp/op/catalogue.hpp>
 

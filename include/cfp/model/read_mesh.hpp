@@ -1,8 +1,8 @@
 // A mesh as people write it: "data=2,model=4".
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/core/mesh.hpp>
-#include <cfp/model/bad_input.hpp>
 
 #include <limits>
 #include <sstream>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/core/cut.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/model/trace.hpp>
 
 namespace cfp::inline v0_1 {
@@ -12,7 +13,7 @@ namespace detail {
 // Cuts of a dimension: sizes of its minor ends, ascending, each dividing the next.
 using cut_list = list<long, max_dims>;
 
-constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v, shape_error& problem) {
+constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v, shape_problem& problem) {
   if (c <= 1 || c >= size || cuts.contains(c) || problem.what != nullptr) return false;
   int at = 0;
   while (at < cuts.size() && cuts[at] < c) ++at;
@@ -35,7 +36,7 @@ constexpr long atom_size(const cut_list& cuts, long size, int k) {  // k = 0 is 
 
 struct refiner {
   graph g;
-  shape_error problem{};
+  shape_problem problem{};
   std::vector<list<cut_list, max_dims>> of_value;
   std::vector<list<cut_list, max_factors>> of_operation;
 
@@ -162,7 +163,7 @@ struct refiner {
 constexpr graph refine(const graph& traced) {
   detail::refiner r(traced);
   graph g = r.run();
-  if (r.problem.what != nullptr) throw error(words(r.problem));
+  if (r.problem.what != nullptr) throw shape_error(words(r.problem));
   return g;
 }
 

@@ -28,4 +28,19 @@ struct tensor {
   int id = -1;
 };
 
+/// Where something was called, as the compiler says it: a default argument that is the caller's place.
+struct source_place {
+  const char* file = nullptr;
+  int line = 0;
+};
+
+/// What an operator is called with first, and where.
+struct first_operand {
+  tensor value;
+  source_place at;
+
+  constexpr first_operand(const tensor& first, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : value(first), at{file, line} {}
+};
+
 }  // namespace cfp

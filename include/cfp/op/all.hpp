@@ -21,8 +21,8 @@ using catalogue =
             detail::norm_weight_t, layer_norm_t, rms_square_t, detail::rms_dot_t, detail::rms_input_t,
             detail::rms_weight_t, rms_norm_t, masked_max_t, masked_sum_t, detail::softmax_dot_t,
             detail::softmax_input_t, detail::masked_input_t, masked_softmax_t, softmax_t, logits_max_t, logits_sum_t,
-            detail::cross_entropy_input_t, cross_entropy_t, split_heads_t, merge_heads_t, split_groups_t,
-            merge_groups_t, add_positions_t, rotary_t, detail::rotary_input_t, chosen_sum_t, dispatch_t, combine_t,
-            first_choices_t, gate_mass_t, square_norm_t, clip_factor_t>;
+            detail::cross_entropy_input_t, cross_entropy_t, counted_targets_t, mean_of_t, split_heads_t, merge_heads_t,
+            split_groups_t, merge_groups_t, add_positions_t, rotary_t, detail::rotary_input_t, chosen_sum_t, dispatch_t,
+            combine_t, first_choices_t, gate_mass_t, square_norm_t, clip_factor_t>;
 
 }  // namespace cfp

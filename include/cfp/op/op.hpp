@@ -15,14 +15,15 @@
 
 #include <cfp/core/check.hpp>
 #include <cfp/core/config.hpp>
-#include <cfp/op/info.hpp>
+#include <cfp/op/definition.hpp>
 
 #include <utility>
 
 namespace cfp::inline v0_1 {
 
 template <class T>
-struct dual;  // op/math.hpp, for those whose functors are differentiated
+struct dual;           // op/math.hpp, for those whose functors are differentiated
+struct first_operand;  // model/tensor.hpp, for those that are called
 
 namespace detail {
 
@@ -38,9 +39,6 @@ constexpr std::string_view type_label() {
 }
 
 }  // namespace detail
-
-template <class Op>
-inline constexpr rule bare_rule = parse(Op::rule_source);
 
 namespace detail {
 
@@ -76,7 +74,7 @@ struct readable {
   static constexpr text_error problem = read_rule(Rule.view()).problem;
   static constexpr sentence why() {
     sentence s;
-    say(s, problem.what, ", column ", static_cast<long>(problem.column), " of \"", Rule.view(), "\"");
+    say_error(s, problem, Rule.view());
     return s;
   }
 };
@@ -121,8 +119,8 @@ struct op : decltype(detail::traits_of<Rule, Derived>()) {
   }
 
   /// Applies the operator to tensors of a model (numbers among the arguments are its scalars).
-  template <class X, class... More>
-  constexpr auto operator()(const X& x, const More&... more) const;
+  template <class... More>
+  constexpr auto operator()(const first_operand& first, const More&... more) const;
 };
 
 /// A contraction with a name of its own.
@@ -205,6 +203,7 @@ namespace detail {
 
 template <class Op>
 constexpr op_info make_info() {
+  if constexpr (!Op::rule_source.empty()) static_assert(defined<Op>());  // slopes have none
   op_info out;
   out.label = Op::label();
   out.rule = Op::rule_source;

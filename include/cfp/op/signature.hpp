@@ -8,11 +8,6 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
-constexpr bool has_one_hot(const rule& r) {
-  for (const factor& f : r.factors)
-    if (f.one_hot) return true;
-  return false;
-}
 constexpr bool has_reduced(const rule& r) {
   for (int f = 0; f < r.factors.size(); ++f)
     if (r.is_reduction(f) && !r.factors[f].one_hot) return true;

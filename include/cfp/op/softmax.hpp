@@ -125,12 +125,15 @@ struct cross_entropy_input_t
   static constexpr int index_operand = 2;
   template <class T>
   CFP_HOST_DEVICE static T apply(T dz, T x, long target, T max, T sum, T per, long column) {
+    if (target < 0) return T(0);
     return dz * per * (exp(x - max) * (T(1) / sum) - (column == target ? T(1) : T(0)));
   }
 };
 }  // namespace detail
 
-/// Mean over rows of log(sum exp x) - x[target]. Operands: logits, targets, logits_max, logits_sum; scalar: 1/rows.
+/// Mean over rows of log(sum exp x) - x[target]. Operands: logits, targets, logits_max, logits_sum; scalar: 1/rows. A
+/// row whose target is below 0 has no part in the sum and no gradient; `mean_cross_entropy` of a model leaves it out of
+/// the mean too.
 inline constexpr struct cross_entropy_t : op<"... vocabulary, ..., ..., ... -> ; onehot vocabulary", cross_entropy_t> {
   static constexpr int scalars = 1;
   static constexpr int index_operand = 1;
@@ -145,5 +148,23 @@ inline constexpr struct cross_entropy_t : op<"... vocabulary, ..., ..., ... -> ;
        {{0}, 1}},
   }};
 } cross_entropy;
+
+/// How many targets are not ignored. Operands: logits_sum, targets.
+inline constexpr struct counted_targets_t : op<"..., ... -> ", counted_targets_t> {
+  static constexpr bool statistic = true;
+  static constexpr int index_operand = 1;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T, long target) {
+    return target < 0 ? T(0) : T(1);
+  }
+} counted_targets;
+
+/// A sum over a count: what a mean is, and 0 where nothing was counted.
+inline constexpr struct mean_of_t : op<"..., ... -> ...", mean_of_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T sum, T count) {
+    return count > T(0) ? sum / count : T(0);
+  }
+} mean_of;
 
 }  // namespace cfp

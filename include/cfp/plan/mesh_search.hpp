@@ -1,6 +1,7 @@
 // Which mesh: all ways to arrange the devices of a machine along one, two or three axes.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/plan/machine_search.hpp>
 
 namespace cfp::inline v0_1 {
@@ -20,7 +21,7 @@ inline std::vector<mesh_shape> meshes_of(const machine& m, int axes = 2) {
       try {
         for (int a = 0; a < n; ++a) group_of(m, whole, a);
         out.push_back(whole);
-      } catch (const std::invalid_argument&) {}
+      } catch (const bad_input&) {}
       for (int size = 2; size * 2 <= left; ++size)
         if (left % size == 0) {
           longer.push_back(mesh);
@@ -114,15 +115,14 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
 
 /// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found
 /// is compared with the plans people use and with Alpa's. `tell` hears of each mesh before it is searched. Throws
-/// std::invalid_argument for a mesh that does not fit on the machine.
+/// bad_input for a mesh that does not fit on the machine.
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
                                              const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
   const block_structure blocks = parallel_blocks(g);
   std::vector<mesh_plans> out;
   for (const mesh_shape& mesh : meshes) {
-    if (mesh.rank() > 3)
-      throw std::invalid_argument("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
+    if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
     described_times(m, mesh);
     if (tell) tell(mesh);
     out.push_back(mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, out, options)

@@ -1,6 +1,7 @@
 // The search: solve, run the best plan's segments whole, keep how they differ from the sum of their parts, solve again.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/segment_times.hpp>
@@ -15,8 +16,19 @@ namespace cfp::inline v0_1 {
 
 /// No plan was found that keeps the memory limit. `least` is what the leanest plan that was looked at needs, in bytes;
 /// if sums of parts excluded all, what these say the leanest needs (0: nothing is known).
-struct nothing_fits {
+struct nothing_fits : bad_input {
   long limit = 0, least = 0;
+
+  nothing_fits(long most, long leanest, const std::string& why) : bad_input(why), limit(most), least(leanest) {}
+  nothing_fits(long most, long leanest)
+      : nothing_fits(
+            most, leanest,
+            "memory " + std::to_string(most) + ": no plan fits" + (leanest > 0 ? "; " + needs(most, leanest) : "")) {}
+
+  static std::string needs(long most, long leanest) {
+    return "the leanest plan found needs " + std::to_string(leanest) + " bytes, " + std::to_string(leanest - most) +
+           " more";
+  }
 };
 
 struct search_options {
@@ -93,7 +105,7 @@ class plan_search {
     confirm(tried, tell);
     for (const plan& p : named_)
       if (excess(p, options) <= 0) tried.push_back(p);
-    if (tried.empty()) throw nothing_fits{*options.memory_limit, leanest};
+    if (tried.empty()) throw nothing_fits(*options.memory_limit, leanest);
     plan best = *std::min_element(tried.begin(), tried.end(),
                                   [](const plan& a, const plan& b) { return a.predicted_ms < b.predicted_ms; });
     best.name = "found";

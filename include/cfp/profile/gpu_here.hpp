@@ -6,7 +6,7 @@
 
 namespace cfp::inline v0_1 {
 
-/// Of programs lowered for `cuda::catalogue_target(number::bfloat16)`. Throws std::runtime_error, in words, if there is
+/// Of programs lowered for `cuda::catalogue_target(number::bfloat16)`. Throws device_error, in words, if there is
 /// no GPU.
 instruction_device gpu_here();
 

@@ -1,7 +1,7 @@
 // The program as operations are lowered into it, and the buffers in which each value is held by then.
 #pragma once
 
-#include <cfp/core/error.hpp>
+#include <cfp/core/shape_error.hpp>
 #include <cfp/model/sharding.hpp>
 #include <cfp/program/program.hpp>
 
@@ -46,7 +46,7 @@ struct lowerer {
 
   constexpr int convert_to(int v, int from, const partition& target) {
     const conversion c = convert(out[from].held, target, g[v].shape, width(out[from].type), mesh);
-    if (!c.possible) throw error("a partition cannot be converted: a dimension does not divide");
+    if (!c.possible) throw shape_error("a partition cannot be converted: a dimension does not divide");
     int at = from;
     for (const conversion_step& s : c.steps) {
       instruction i;
@@ -137,7 +137,7 @@ struct lowerer {
         least = c;
       }
     }
-    if (best < 0) throw error("a partition cannot be converted: a dimension does not divide");
+    if (best < 0) throw shape_error("a partition cannot be converted: a dimension does not divide");
     return convert_to(v, best, p);
   }
 
@@ -167,7 +167,7 @@ struct lowerer {
     operation_now = id;
     const assignment& a = plan.assigned[static_cast<std::size_t>(id)];
     if (!admissible(o.r, o.op->linear, o.sizes, a, mesh))
-      throw error(
+      throw shape_error(
           "an operation is split by a factor that does not divide or must stay whole, or passes a partial "
           "sum on that it is not linear in");
     instruction i;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
-#include <cfp/model/bad_input.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>
@@ -127,7 +127,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   try {
     all = search_meshes(g, m, options, meshes,
                         [&](const mesh_shape& mesh) { ++begun, tell("planning for mesh " + to_string(mesh)); });
-  } catch (const std::invalid_argument& e) {
+  } catch (const bad_input& e) {
     measured.keep();
     throw bad_input(std::string(e.what()) + "; take another mesh, or none");
   } catch (...) {  // what was measured is kept, however it ended

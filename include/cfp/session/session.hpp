@@ -10,7 +10,7 @@
 #pragma once
 
 #include <cfp/backend/own_kernels.hpp>
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
 #include <cfp/model/training.hpp>
 #include <cfp/session/values.hpp>

@@ -1,7 +1,9 @@
 // What a session is made of.
 #pragma once
 
+#include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/threads.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/model/checked.hpp>
@@ -12,7 +14,6 @@
 #include <cfp/plan/reasons.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/plan/usual_plans.hpp>
-#include <cfp/backend/device_memory.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/session.hpp>
 #include <cfp/session/train.hpp>
@@ -153,7 +154,7 @@ CFP_INLINE backend& session::parts::ranks() {
     std::unique_ptr<backend> made;
     try {
       made = o.on(mesh, o.type, o.kernels);
-    } catch (const std::invalid_argument& e) {
+    } catch (const bad_input& e) {
       throw bad_input("mesh " + o.mesh + ": " + e.what());
     }
     device = memory_of(*made);
@@ -181,8 +182,9 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) const {
         (detail::role_bytes(single, g, value_role::weight) + detail::role_bytes(single, g, value_role::state)) /
         mesh.devices();
     if (least > *limit())
-      throw bad_input(does_not_fit("weights and optimizer state alone, split over all ranks, need " +
-                                   std::to_string(least) + " bytes, " + std::to_string(least - *limit()) + " more"));
+      throw nothing_fits(*limit(), least,
+                         does_not_fit("weights and optimizer state alone, split over all ranks, need " +
+                                      std::to_string(least) + " bytes, " + std::to_string(least - *limit()) + " more"));
     return;
   }
   plan_memory(single);

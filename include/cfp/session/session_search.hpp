@@ -35,9 +35,7 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   try {
     out.others = search.run(limits, [&](const std::string& what) { tell(what, 1); });
   } catch (const nothing_fits& e) {
-    throw bad_input(does_not_fit(e.least > 0 ? "the leanest plan found needs " + std::to_string(e.least) + " bytes, " +
-                                                   std::to_string(e.least - e.limit) + " more"
-                                             : ""));
+    throw nothing_fits(e.limit, e.least, does_not_fit(e.least > 0 ? nothing_fits::needs(e.limit, e.least) : ""));
   }
   out.best = std::move(out.others.front());
   out.others.erase(out.others.begin());

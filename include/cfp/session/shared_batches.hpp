@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cfp/backend/backend.hpp>
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,25 @@
 #include <vector>
 
 namespace cfp::inline v0_1 {
+
+namespace detail {
+
+// Letters to add, take away or change until one name is the other (Levenshtein's distance).
+inline std::size_t letters_apart(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t corner = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = corner + (a[i] != b[j]);
+      corner = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, corner + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace detail
 
 /// Hands a source's data to all ranks of this process: asked for once, by one rank at a time, and checked.
 class shared_batches {
@@ -48,6 +68,7 @@ class shared_batches {
       if (n == number) return data;
     try {
       auto data = std::make_shared<const batch>(source_(number));
+      check_names(*data, number);
       for (const int v : inputs_) check(*data, graph_[v], number);
       if (kept_.size() >= 4) kept_.erase(kept_.begin());
       kept_.emplace_back(number, data);
@@ -56,6 +77,24 @@ class shared_batches {
       mistake_ = std::current_exception();
       last_ = number;
       throw ended();
+    }
+  }
+
+  // An array that no input takes is a name misspelt, or of another model.
+  void check_names(const batch& data, long number) const {
+    for (const auto& [label, unused] : data) {
+      std::string nearest;
+      std::size_t least = std::string::npos;
+      bool known = false;
+      for (const int v : inputs_) {
+        const std::string_view input = graph_[v].label.view();
+        known = known || input == label;
+        const std::size_t apart = detail::letters_apart(label, input);
+        if (apart < least) least = apart, nearest = input;
+      }
+      if (!known)
+        throw bad_input("batch " + std::to_string(number) + ": the model has no input '" + label + "'" +
+                        (nearest.empty() ? "" : "; the nearest one is '" + nearest + "'"));
     }
   }
 
@@ -75,10 +114,13 @@ class shared_batches {
       throw fail(v.type == element::index ? "holds numbers, the model takes indices (std::int32_t)"
                                           : "holds indices, the model takes numbers (float)");
     if (indices == nullptr || v.fill.bound <= 0) return;
-    for (std::size_t i = 0; i < indices->size(); ++i)
-      if ((*indices)[i] < 0 || (*indices)[i] >= v.fill.bound)
-        throw fail("has index " + std::to_string((*indices)[i]) + " at place " + std::to_string(i) +
-                   ", the model takes those from 0 to " + std::to_string(v.fill.bound - 1));
+    for (std::size_t i = 0; i < indices->size(); ++i) {
+      const long index = (*indices)[i];
+      if ((index >= 0 && index < v.fill.bound) || (v.fill.may_be_ignored && index == ignored_target)) continue;
+      throw fail("has index " + std::to_string(index) + " at place " + std::to_string(i) +
+                 ", the model takes those from 0 to " + std::to_string(v.fill.bound - 1) +
+                 (v.fill.may_be_ignored ? " and " + std::to_string(ignored_target) + ", which is ignored" : ""));
+    }
   }
 
   const graph& graph_;

@@ -3,7 +3,7 @@
 
 #include <cfp/backend/backend.hpp>
 #include <cfp/backend/state_file.hpp>
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
 #include <cfp/session/heard_steps.hpp>
 #include <cfp/session/shared_batches.hpp>

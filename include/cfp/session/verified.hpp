@@ -1,6 +1,8 @@
 // A step of a training, and what comparing two trainings shows.
 #pragma once
 
+#include <cfp/core/error.hpp>
+
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -17,8 +19,8 @@ struct step_report {
 };
 
 /// Thrown where a callback has said that it is enough.
-struct cancelled : std::runtime_error {
-  cancelled() : std::runtime_error("stopped, as the callback said") {}
+struct cancelled : error {
+  const char* what() const noexcept override { return "stopped, as the callback said"; }
 };
 
 /// Elements of the weights that rounding decides: where the gradient is zero but for rounding (key biases; a gradient

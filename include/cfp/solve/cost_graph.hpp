@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/shared_table.hpp>
 
 namespace cfp::inline v0_1 {
@@ -51,9 +52,9 @@ struct plan_cost {
 };
 
 /// Thrown by `validate` and everything that calls it; `what()` is one sentence naming the node or edge.
-class invalid_cost_graph : public std::invalid_argument {
+class invalid_cost_graph : public bad_input {
  public:
-  using std::invalid_argument::invalid_argument;
+  using bad_input::bad_input;
 };
 
 /// The most bytes that the largest memory figures of all nodes may sum to: up to here every sum is exact as a
@@ -186,11 +187,11 @@ inline void validate(const cost_graph& graph) {
 }
 
 /// What `choices` (one per node) cost; time is +infinity if they are forbidden. The graph must be valid;
-/// throws `std::invalid_argument` if `choices` does not fit it. The memory limit plays no part.
+/// throws `bad_input` if `choices` does not fit it. The memory limit plays no part.
 inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choices) {
   if (choices.size() != graph.nodes.size()) {
-    throw std::invalid_argument("a plan needs one choice for each of the " + std::to_string(graph.nodes.size()) +
-                                " nodes, got: " + std::to_string(choices.size()));
+    throw bad_input("a plan needs one choice for each of the " + std::to_string(graph.nodes.size()) +
+                    " nodes, got: " + std::to_string(choices.size()));
   }
   plan_cost cost{0, 0};
   std::int64_t largest_transient = 0;
@@ -198,8 +199,8 @@ inline plan_cost evaluate(const cost_graph& graph, const std::vector<int>& choic
     const cost_node& node = graph.nodes[n];
     const auto c = static_cast<std::size_t>(choices[n]);
     if (choices[n] < 0 || c >= node.time.size()) {
-      throw std::invalid_argument(detail::node_label(graph, n) + ": the choice must be at least 0 and less than " +
-                                  std::to_string(node.time.size()) + ", got: " + std::to_string(choices[n]));
+      throw bad_input(detail::node_label(graph, n) + ": the choice must be at least 0 and less than " +
+                      std::to_string(node.time.size()) + ", got: " + std::to_string(choices[n]));
     }
     cost.time += node.time[c];
     cost.memory += node.memory[c];

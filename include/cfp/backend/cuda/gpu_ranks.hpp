@@ -6,9 +6,9 @@
 #include <cfp/backend/ranks_on.hpp>
 #include <cfp/communicator/launched/run_launched.hpp>
 #include <cfp/communicator/threads/run_ranks.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 namespace cfp::inline v0_1::cuda {
@@ -30,20 +30,19 @@ std::unique_ptr<backend> gpu_ranks_of(const mesh_shape& mesh, cfp::number type, 
     case number::float16: return of(fp16{});
     case number::float64: break;
   }
-  throw std::invalid_argument("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
+  throw bad_input("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
 }
 
 }  // namespace detail
 
 /// `Gpu<T>` is a basic_gpu for numbers stored as T. Where a launcher started several processes, each is a rank: every
-/// one of them makes it alike. Throws std::invalid_argument for numbers that GPUs have no kernels for, for kernels of
+/// one of them makes it alike. Throws bad_input for numbers that GPUs have no kernels for, for kernels of
 /// one's own, and for a mesh that has not as many devices as there are processes.
 template <template <class> class Gpu>
 std::unique_ptr<backend> gpu_ranks(const mesh_shape& mesh, cfp::number type, const own_kernels& own,
                                    const std::string& description, const nccl_options& options = {}) {
   if (!own.empty())
-    throw std::invalid_argument(
-        "kernels of one's own run on GPUs only where nvcc compiles them: add them to cuda::kernels there");
+    throw bad_input("kernels of one's own run on GPUs only where nvcc compiles them: add them to cuda::kernels there");
   if (one_of_several())
     return detail::gpu_ranks_of<Gpu, launched_pool, launched_context>(mesh, type, description, options);
   return detail::gpu_ranks_of<Gpu, rank_pool, rank_context>(mesh, type, description, options);

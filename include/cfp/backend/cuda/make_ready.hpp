@@ -220,7 +220,7 @@ class maker {
 
 }  // namespace detail
 
-/// Throws std::invalid_argument for an operator that has no kernel.
+/// Throws bad_input for an operator that has no kernel.
 template <class Device>
 ready<typename Device::queue> make_ready(Device& on, const parts<typename Device::number, typename Device::queue>& with,
                                          const places& where, const instruction& i) {

@@ -12,6 +12,8 @@
 #include <cfp/backend/nobody.hpp>
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/backend/tick_clock.hpp>
+#include <cfp/core/bad_input.hpp>
+#include <cfp/core/device_error.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -83,7 +85,7 @@ class gpu : public tick_clock {
   /// Alone; what follows it is left to kernels. Like cuBLASLt, it multiplies numbers of one type.
   product prepare(const call& c, const cuda::epilogue& e) const {
     if (c.operand[0].wide != c.operand[1].wide && sizeof(T) < 4)
-      throw std::runtime_error("a product of numbers of two types");
+      throw device_error("a product of numbers of two types");
     return e.any() ? product{} : product{c};
   }
   void sweep() const {}
@@ -94,8 +96,7 @@ class gpu : public tick_clock {
     void (*const run)(const call&) = std::is_same_v<T, float>  ? k.in_float32
                                      : std::is_same_v<T, bf16> ? k.in_bfloat16
                                                                : nullptr;
-    if (run == nullptr)
-      throw std::invalid_argument("operator '" + std::string(k.op->label) + "' has no kernel for such numbers");
+    if (run == nullptr) throw bad_input("operator '" + std::string(k.op->label) + "' has no kernel for such numbers");
     return {[c = bound, run, s = &state_](const queue&) mutable {
       c.step = s->step;
       c.pass = s->pass;

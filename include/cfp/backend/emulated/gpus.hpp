@@ -5,6 +5,7 @@
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/backend/ranks_on.hpp>
 #include <cfp/communicator/threads/run_ranks.hpp>
+#include <cfp/core/bad_input.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -29,7 +30,7 @@ CFP_INLINE std::unique_ptr<backend> emulated_gpus_in_order(const mesh_shape& mes
     case number::float16: return detail::emulated_ranks<fp16>(mesh, type, order, own);
     case number::float64: break;
   }
-  throw std::invalid_argument("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
+  throw bad_input("GPUs have no kernels for numbers stored as float64; take float32 or bfloat16");
 }
 
 CFP_INLINE std::unique_ptr<backend> emulated_gpus(const mesh_shape& mesh, number type, const own_kernels& own) {

@@ -84,7 +84,7 @@ class device : public tick_clock {
         std::transform(from, from + n, to, [](wide_t<T> x) { return T(x); });
       }};
     }
-    return {[this, c = where.bound(i), run = kernels_->find(*where.g.at(i.op).op)](const queue&) mutable {
+    return {[this, c = where.bound(i), run = kernels_->find(*where.g.at(i.op).op, where.g)](const queue&) mutable {
       c.step = step_;
       c.pass = pass_;
       run(c);

@@ -5,6 +5,7 @@
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/backend/ranks_on.hpp>
 #include <cfp/backend/this_processor.hpp>
+#include <cfp/core/bad_input.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -19,7 +20,7 @@ std::unique_ptr<backend> host_ranks_in(const mesh_shape& mesh, number type, cons
   return std::make_unique<ranks_on<host::device<T, Context>, Pool, Context>>(mesh, type, std::move(parts), description);
 }
 
-/// Throws std::invalid_argument for numbers that the host has no kernels for.
+/// Throws bad_input for numbers that the host has no kernels for.
 template <class Pool, class Context>
 std::unique_ptr<backend> host_ranks(const mesh_shape& mesh, number type, const own_kernels& own,
                                     const std::string& what) {
@@ -29,8 +30,8 @@ std::unique_ptr<backend> host_ranks(const mesh_shape& mesh, number type, const o
     case number::bfloat16: return host_ranks_in<bf16, Pool, Context>(mesh, type, own, what);
     case number::float16: break;
   }
-  throw std::invalid_argument("numbers are stored as " + std::string(name_of(type)) +
-                              " on GPUs only; take bfloat16 or float32 here");
+  throw bad_input("numbers are stored as " + std::string(name_of(type)) +
+                  " on GPUs only; take bfloat16 or float32 here");
 }
 
 }  // namespace detail

@@ -7,7 +7,7 @@
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/op/all.hpp>
 
-#include <stdexcept>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -160,8 +160,24 @@ class kernels {
     table_[k.op] = std::is_same_v<T, double> ? k.in_float64 : std::is_same_v<T, float> ? k.in_float32 : k.in_bfloat16;
   }
 
-  /// Throws std::invalid_argument with the operator's name if there is no kernel for it.
+  /// Throws bad_input with the operator's name if there is no kernel for it.
   function find(const op_info& op) const {
+    if (const function known = found(op)) return known;
+    throw own_kernels_missing({std::string(op.label)});
+  }
+  /// The same, with the names of all operators of a graph that have none.
+  function find(const op_info& op, const graph& g) const {
+    if (const function known = found(op)) return known;
+    std::set<std::string> missing;
+    for (const operation& o : g.operations)
+      if (!found(*o.op)) missing.insert(std::string(o.op->label));
+    throw own_kernels_missing(missing);
+  }
+
+ private:
+  using wide = wide_t<T>;
+
+  function found(const op_info& op) const {
     switch (op.body) {
       case op_body::product: return stored_as<T, &run_product<wide>>();
       case op_body::unstack: return stored_as<T, &run_unstack<wide, false>>();
@@ -172,15 +188,8 @@ class kernels {
       case op_body::routine: break;
     }
     const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
-    if (at == table_.end())
-      throw std::invalid_argument("operator '" + std::string(op.label) +
-                                  "' is not in the catalogue: give the session .kernels = cfp::kernels_of<" +
-                                  std::string(op.label) + "_t>()");
-    return at->second;
+    return at == table_.end() ? nullptr : at->second;
   }
-
- private:
-  using wide = wide_t<T>;
 
   template <class... Op>
   void add_all(op_list<Op...>) {

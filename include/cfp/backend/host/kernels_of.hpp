@@ -16,8 +16,9 @@ own_kernel own_kernel_of() {
 }
 template <class Op, std::size_t... I>
 void add_own(own_kernels& out, std::index_sequence<I...>) {
-  out.push_back(own_kernel_of<Op>());
-  if constexpr (has_slopes<Op>) {
+  static_assert(defined<Op>());
+  if constexpr (functor_fits<Op>()) out.push_back(own_kernel_of<Op>());
+  if constexpr (functor_fits<Op>() && has_slopes<Op>) {
     const auto slope_of = [&]<std::size_t Operand>() {
       if constexpr (static_cast<int>(Operand) != Op::index_operand)
         out.push_back(own_kernel_of<slope<Op, static_cast<int>(Operand)>>());

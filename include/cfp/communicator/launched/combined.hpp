@@ -3,12 +3,12 @@
 
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/communicator/launched/message.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -41,7 +41,7 @@ message_bytes combined_as(reduction by, const std::vector<message_bytes>& member
   return {out, 0, members.front().count};
 }
 
-/// The members' data, of equal sizes, combined in the order of the members. Throws std::logic_error for elements that
+/// The members' data, of equal sizes, combined in the order of the members. Throws bad_input for elements that
 /// are no numbers.
 inline message_bytes combined(arithmetic in, reduction by, const std::vector<message_bytes>& members) {
   switch (in) {
@@ -61,7 +61,7 @@ inline message_bytes combined(arithmetic in, reduction by, const std::vector<mes
     case arithmetic::truth: return combined_as<bool>(by, members);
     case arithmetic::none: break;
   }
-  throw std::logic_error("elements that are no numbers cannot be combined");
+  throw bad_input("elements that are no numbers cannot be combined");
 }
 
 }  // namespace cfp::detail

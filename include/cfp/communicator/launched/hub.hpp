@@ -115,8 +115,8 @@ class launched_hub {
     hub_connection::state now = hub_connection::state::foreign;
     try {
       now = c.receive([&](const message& m, message_bytes data) { handle(c, m, std::move(data)); });
-    } catch (const std::runtime_error&) {  // it speaks, and makes no sense
-    } catch (const std::logic_error&) {}
+    } catch (const std::exception&) {  // it speaks, and makes no sense
+    }
     if (now == hub_connection::state::open) return;
     if (c.rank < 0 && !c.ending) ranks_.note_refusal("something that is no process of this job");
     lose(c);
@@ -130,7 +130,7 @@ class launched_hub {
     }
     if (m.kind == message_kind::open) return open(c.rank, m, data);
     const auto found = channels_.find(m.channel);
-    if (found == channels_.end()) throw std::runtime_error("a channel there is not");
+    if (found == channels_.end()) throw communicator_error("a channel there is not");
     hub_channel& channel = found->second;
     if (m.kind == message_kind::call) channel.call(c.rank, m, std::move(data));
     if (m.kind == message_kind::fail) channel.fail(c.rank, data.text(), m.flag != 0, m.limit());
@@ -142,7 +142,7 @@ class launched_hub {
   void open(int rank, const message& m, const message_bytes& data) {
     std::vector<int> mesh(data.count / sizeof(int));
     std::memcpy(mesh.data(), data.data(), mesh.size() * sizeof(int));
-    if (rank_grid(mesh).size() != ranks_.size()) throw std::runtime_error("a mesh of other ranks");
+    if (rank_grid(mesh).size() != ranks_.size()) throw communicator_error("a mesh of other ranks");
     const auto post = [this](int r, const message& what, const std::vector<message_bytes>& bytes) {
       if (hub_connection* to = ranks_.of(r).connection) to->post(what, bytes);
     };

@@ -37,14 +37,14 @@ class hub_channel : public rank_grid {
               false});
   }
 
-  /// Throws std::runtime_error for what no rank calls.
+  /// Throws communicator_error for what no rank calls.
   void call(int rank, const message& m, message_bytes data) {
     if (!errors_.empty()) return stop(rank, m);
     meeting& g = meeting_of(rank, m.axis);
     const std::size_t i = g.index(rank);
     if (g.calls[i].here || m.call.kind < 0 || m.call.kind > barrier_kind || !has_root(m.call, g.ranks.size()) ||
         data.count != bytes_given(m, g.ranks.size(), i))
-      throw std::runtime_error("a call that no rank makes");
+      throw communicator_error("a call that no rank makes");
     g.calls[i] = {true, m, std::move(data), steady_clock::now()};
     for (const int r : g.ranks)
       if (of(r).left || of(r).closed) return left(r);
@@ -140,7 +140,7 @@ class hub_channel : public rank_grid {
   meeting& meeting_of(int rank, int axis) {
     for (meeting& g : meetings_)
       if (g.axis == axis && g.index(rank) < g.ranks.size()) return g;
-    throw std::runtime_error("a call on an axis there is not");
+    throw communicator_error("a call on an axis there is not");
   }
 
   void answer(int rank, const message& call, message_kind kind, std::vector<message_bytes> data) {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cfp/core/bad_input.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -52,16 +52,16 @@ class launch_environment {
     return value;
   }
 
-  /// Throws std::invalid_argument unless it is a whole number from `least` to `most`.
+  /// Throws bad_input unless it is a whole number from `least` to `most`.
   std::optional<int> number(const char* name, int least, int most) const {
     const std::optional<std::string> value = text(name);
     if (!value) return std::nullopt;
     int out = 0;
     const auto [end, code] = std::from_chars(value->data(), value->data() + value->size(), out);
     if (code != std::errc() || end != value->data() + value->size() || out < least || out > most)
-      throw std::invalid_argument(std::string(name) + " is a whole number from " + std::to_string(least) + " to " +
-                                  std::to_string(most) + ", got: " + *value + "; start the processes with a launcher " +
-                                  "(torchrun, mpirun, srun), or set it right for each");
+      throw bad_input(std::string(name) + " is a whole number from " + std::to_string(least) + " to " +
+                      std::to_string(most) + ", got: " + *value + "; start the processes with a launcher " +
+                      "(torchrun, mpirun, srun), or set it right for each");
     return out;
   }
 
@@ -82,9 +82,9 @@ inline bool on_one_host(const launch_environment& is, const launcher_names& name
 inline void find_address(const launch_environment& is, const launcher_names& names, launched_rank& out) {
   if (const auto address = is.text("MASTER_ADDR")) out.address = *address;
   else if (!on_one_host(is, names, out.size))
-    throw std::invalid_argument("the " + std::to_string(out.size) +
-                                " processes are on several hosts, and MASTER_ADDR is not set; set it, for all of them, "
-                                "to the name or address of rank 0's host");
+    throw bad_input("the " + std::to_string(out.size) +
+                    " processes are on several hosts, and MASTER_ADDR is not set; set it, for all of them, "
+                    "to the name or address of rank 0's host");
   out.port = is.number("MASTER_PORT", 1, 65535).value_or(out.port);
   // torchrun listens there itself, and says so: then ranks meet at the port beside.
   if (is.text("TORCHELASTIC_USE_AGENT_STORE") == "True") out.port += out.port < 65535 ? 1 : -1;
@@ -95,7 +95,7 @@ inline void find_address(const launch_environment& is, const launcher_names& nam
 /// What the environment says: as torchrun sets it, or a hand (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE); else as
 /// Open MPI's mpirun does, MPICH's and Intel's, or Slurm's srun. For all of them MASTER_ADDR and MASTER_PORT say where
 /// rank 0 is: port 29500 unless set (beside it, if torchrun uses it), and this host if all ranks are on it. Nothing: no
-/// launcher has started this process. Throws std::invalid_argument for values that cannot be.
+/// launcher has started this process. Throws bad_input for values that cannot be.
 inline std::optional<launched_rank> find_launched_rank(const environment_variable& variable) {
   const detail::launch_environment is(variable);
   for (const detail::launcher_names& names : detail::launchers) {
@@ -103,9 +103,8 @@ inline std::optional<launched_rank> find_launched_rank(const environment_variabl
     if (!has_rank && !has_size) continue;
     if (!has_size && detail::is_slurm(names)) continue;  // a batch script itself, which srun has not started
     if (!has_rank || !has_size)
-      throw std::invalid_argument(std::string(has_rank ? names.rank : names.size) + " is set and " +
-                                  (has_rank ? names.size : names.rank) +
-                                  " is not; a launcher sets both, so set both or neither");
+      throw bad_input(std::string(has_rank ? names.rank : names.size) + " is set and " +
+                      (has_rank ? names.size : names.rank) + " is not; a launcher sets both, so set both or neither");
     launched_rank out;
     out.size = *is.number(names.size, 1, 1 << 20);
     out.rank = *is.number(names.rank, 0, out.size - 1);

@@ -5,6 +5,7 @@
 
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/communicator/launched/launched_job.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +13,6 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,15 +37,15 @@ class launched_world : public rank_grid {
  public:
   static constexpr bool one_process = false;
 
-  /// Throws std::invalid_argument unless the mesh has as many ranks as the launcher has started processes, and
+  /// Throws bad_input unless the mesh has as many ranks as the launcher has started processes, and
   /// communicator_error if they do not find each other within `to_start`.
   launched_world(std::vector<int> mesh, const launched_rank& me, std::chrono::nanoseconds to_start)
       : rank_grid(std::move(mesh)), rank_(me.rank), channel_(this->mesh().size() + 1) {
     if (me.size != size())
-      throw std::invalid_argument("the mesh has " + std::to_string(size()) + " ranks and the launcher started " +
-                                  std::to_string(me.size) + (me.size == 1 ? " process" : " processes") +
-                                  "; start as many as ranks, with torchrun --nproc-per-node, mpirun -n, srun -n, or " +
-                                  "WORLD_SIZE=" + std::to_string(size()) + " set for each");
+      throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the launcher started " +
+                      std::to_string(me.size) + (me.size == 1 ? " process" : " processes") +
+                      "; start as many as ranks, with torchrun --nproc-per-node, mpirun -n, srun -n, or " +
+                      "WORLD_SIZE=" + std::to_string(size()) + " set for each");
     for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis)
       groups_.push_back({axis, axis == whole ? "" : " on axis " + std::to_string(axis), members(rank_, axis)});
     link_ = detail::launched_jobs::of_this_process().join(me, to_start);

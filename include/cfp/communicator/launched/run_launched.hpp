@@ -5,10 +5,10 @@
 #include <cfp/communicator/launched/launched_communicator.hpp>
 #include <cfp/communicator/launched/launched_rank.hpp>
 #include <cfp/communicator/launched/launched_world.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <chrono>
 #include <exception>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@ using launched_context = rank_context_of<launched_world, launched_communicator>;
 /// several pools, one after another or beside each other, all in the same order.
 class launched_pool {
  public:
-  /// As the environment says. Throws std::invalid_argument if no launcher has started this process, if what it says
+  /// As the environment says. Throws bad_input if no launcher has started this process, if what it says
   /// cannot be, and unless the mesh has as many ranks as it has started processes; communicator_error if these do not
   /// find each other within `to_start`.
   explicit launched_pool(std::vector<int> mesh, std::chrono::nanoseconds to_start = std::chrono::minutes(10))
@@ -60,7 +60,7 @@ class launched_pool {
  private:
   static launched_rank of_environment() {
     if (const auto me = find_launched_rank()) return *me;
-    throw std::invalid_argument(
+    throw bad_input(
         "no launcher has started this process: RANK and WORLD_SIZE are not set, nor what mpirun and srun set; start it "
         "with torchrun --nproc-per-node N, mpirun -n N or srun -n N");
   }

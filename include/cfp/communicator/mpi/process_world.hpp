@@ -12,6 +12,7 @@
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/communicator/mpi/job_news.hpp>
 #include <cfp/communicator/mpi/process_group.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <mpi.h>
 
@@ -34,15 +35,14 @@ class process_world : public rank_grid {
  public:
   static constexpr bool one_process = false;
 
-  /// Throws std::invalid_argument unless the mesh has as many ranks as the job has processes.
+  /// Throws bad_input unless the mesh has as many ranks as the job has processes.
   explicit process_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
     int processes = 0;
     detail::mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
     detail::mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     if (processes != size())
-      throw std::invalid_argument("the mesh has " + std::to_string(size()) + " ranks and the job " +
-                                  std::to_string(processes) + " processes; start it with mpirun -n " +
-                                  std::to_string(size()));
+      throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the job " + std::to_string(processes) +
+                      " processes; start it with mpirun -n " + std::to_string(size()));
     news_.open(rank_, size());
     for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis) {
       detail::process_group& g = groups_.emplace_back();

@@ -11,12 +11,12 @@ using process_context = rank_context_of<process_world, process_communicator>;
 /// MPI of this process: the first thing in main(), so that it ends last.
 class process_job {
  public:
-  /// Throws std::runtime_error if MPI cannot serve several threads: streams of a rank that run beside are threads.
+  /// Throws communicator_error if MPI cannot serve several threads: streams of a rank that run beside are threads.
   process_job() {
     int threads = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);
     if (threads < MPI_THREAD_MULTIPLE)
-      throw std::runtime_error("this MPI was built without support for several threads (MPI_THREAD_MULTIPLE)");
+      throw communicator_error("this MPI was built without support for several threads (MPI_THREAD_MULTIPLE)");
   }
   process_job(const process_job&) = delete;
   ~process_job() { MPI_Finalize(); }
@@ -25,7 +25,7 @@ class process_job {
 /// This process as one rank of a mesh; runs one job after another. All processes of the job do the same.
 class process_pool {
  public:
-  /// Throws std::invalid_argument for a size below 1, and unless the mesh has as many ranks as there are processes.
+  /// Throws bad_input for a size below 1, and unless the mesh has as many ranks as there are processes.
   explicit process_pool(std::vector<int> mesh) : world_(std::move(mesh)), context_(world_, world_.rank()) {}
 
   int size() const { return world_.size(); }

@@ -101,7 +101,7 @@ class nccl_world : public rank_grid {
   }
 
   /// Returns once the stream has done what was issued to it. Throws communicator_error if a collective, or other work,
-  /// has failed or takes longer than the deadline, or if another rank has failed; std::logic_error while the stream is
+  /// has failed or takes longer than the deadline, or if another rank has failed; bad_input while the stream is
   /// captured into a graph.
   void synchronise(cudaStream_t stream) {
     until(stream, "cudaStreamQuery", [&] { return cudaStreamQuery(stream); });
@@ -199,7 +199,7 @@ class nccl_world : public rank_grid {
   void until(cudaStream_t stream, const char* asked, const Query& query) {
     check_usable();
     if (capturing(stream))
-      throw std::logic_error(
+      throw bad_input(
           "a stream that is captured into a graph runs nothing that could be waited for; end the capture first");
     const auto in = [&] { return issued_.oldest(stream); };
     wait(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/communicator/threads/threads.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +23,7 @@ using rank_context = rank_context_of<thread_world, thread_communicator>;
 /// Threads, one per rank of a mesh, that run one job after another.
 class rank_pool {
  public:
-  /// The sizes of the mesh axes; ranks are row-major. Throws std::invalid_argument for a size below 1.
+  /// The sizes of the mesh axes; ranks are row-major. Throws bad_input for a size below 1.
   explicit rank_pool(std::vector<int> mesh) : world_(std::move(mesh)) {
     for (int r = 0; r < size(); ++r) contexts_.emplace_back(world_, r);
     try {
@@ -46,16 +47,16 @@ class rank_pool {
   /// How long a rank waits for others in a collective before it fails: 10 minutes unless set. Between jobs.
   void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }
 
-  /// From now on collectives on a mesh axis take at least as long as over this link. Throws std::logic_error if a job
+  /// From now on collectives on a mesh axis take at least as long as over this link. Throws bad_input if a job
   /// is running, else as `thread_world::set_link`.
   void set_link(int axis, const rank_link& l) {
     const std::lock_guard lock(mutex_);
-    if (busy_) throw std::logic_error("a link is set between jobs");
+    if (busy_) throw bad_input("a link is set between jobs");
     world_.set_link(axis, l);
   }
 
   /// Calls f(rank_context&) on every rank at the same time, and returns when all have ended. Throws
-  /// rank_failure if any has failed; the pool can then run the next job. Throws std::logic_error if a job is
+  /// rank_failure if any has failed; the pool can then run the next job. Throws bad_input if a job is
   /// running.
   template <class F>
   void run(F&& f) {
@@ -68,7 +69,7 @@ class rank_pool {
 
   void run_job(void* job, entry call) {
     std::unique_lock lock(mutex_);
-    if (busy_) throw std::logic_error("a rank pool runs one job at a time");
+    if (busy_) throw bad_input("a rank pool runs one job at a time");
     busy_ = true;
     world_.reset();
     job_ = job;

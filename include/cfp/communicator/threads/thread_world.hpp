@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cfp/communicator/threads/thread_group.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -30,7 +31,7 @@ namespace cfp::inline v0_1 {
 
 /// The state that ranks share: one group of all, and for each mesh axis the groups of ranks that differ only
 /// in their coordinate on it. Ranks are row-major in the mesh: the last axis varies fastest. Throws
-/// std::invalid_argument for an axis smaller than 1. `run_ranks` and `rank_pool` drive it; threads driven by
+/// bad_input for an axis smaller than 1. `run_ranks` and `rank_pool` drive it; threads driven by
 /// other means must end with `leave` or `fail`.
 class thread_world : public rank_grid {
  public:
@@ -50,17 +51,14 @@ class thread_world : public rank_grid {
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
 
   /// From now on collectives on an axis take at least as long as over this link. Not while ranks run. Throws
-  /// std::invalid_argument for an axis there is not, a latency that is negative, or a bandwidth that is not positive.
+  /// bad_input for an axis there is not, a latency that is negative, or a bandwidth that is not positive.
   void set_link(int axis, const rank_link& l) {
     if (axis < whole || axis >= static_cast<int>(mesh().size()))
-      throw std::invalid_argument("a mesh of " + std::to_string(mesh().size()) + " axes has no axis " +
-                                  std::to_string(axis));
+      throw bad_input("a mesh of " + std::to_string(mesh().size()) + " axes has no axis " + std::to_string(axis));
     if (!(l.latency >= 0 && l.latency < 3600))
-      throw std::invalid_argument("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) +
-                                  " s");
+      throw bad_input("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) + " s");
     if (!(l.bandwidth >= 1))
-      throw std::invalid_argument("the bandwidth of a link is at least 1 byte per second, got: " +
-                                  std::to_string(l.bandwidth));
+      throw bad_input("the bandwidth of a link is at least 1 byte per second, got: " + std::to_string(l.bandwidth));
     for (int r = 0; r < size(); ++r) group(r, axis).joined_by = l;
   }
 

@@ -1,6 +1,7 @@
 // What every instruction takes on a described machine, as far as it was not measured on such a device.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/profile/known_instructions.hpp>
 #include <cfp/profile/machine/collective_time.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
@@ -22,8 +23,8 @@ class described_times {
   described_times(const machine& m, const mesh_shape& mesh, known_instructions* known = nullptr)
       : machine_(m), known_(known) {
     if (mesh.devices() > m.devices())
-      throw std::invalid_argument("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" +
-                                  m.name + "', which has " + std::to_string(m.devices()));
+      throw bad_input("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" + m.name +
+                      "', which has " + std::to_string(m.devices()));
     for (int a = 0; a < mesh.rank(); ++a) groups_.push_back(group_of(m, mesh, a));
   }
 

@@ -1,6 +1,7 @@
 // A machine that is described instead of measured: a device, and the levels at which devices are joined.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/core/mesh.hpp>
 #include <cfp/profile/machine/nccl_model.hpp>
 
@@ -123,10 +124,10 @@ inline device_group group_of(const machine& m, const mesh_shape& mesh, int axis)
     const int unit = m.unit(l), used = std::min(unit, mesh.devices());
     const int inside = std::clamp(unit / stride, 1, out.devices);
     if (unit % std::min(unit, stride) != 0 || out.devices % inside != 0)
-      throw std::invalid_argument("axis '" + std::string(mesh.axes[axis].label.view()) + "' of size " +
-                                  std::to_string(out.devices) + " straddles the groups of " + std::to_string(unit) +
-                                  " devices that '" + m.levels[l].name + "' of '" + m.name +
-                                  "' joins; choose sizes that divide them evenly");
+      throw bad_input("axis '" + std::string(mesh.axes[axis].label.view()) + "' of size " +
+                      std::to_string(out.devices) + " straddles the groups of " + std::to_string(unit) +
+                      " devices that '" + m.levels[l].name + "' of '" + m.name +
+                      "' joins; choose sizes that divide them evenly");
     out.within.push_back(inside);
     out.share.push_back(static_cast<double>(inside) / used);
   }

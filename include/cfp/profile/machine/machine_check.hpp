@@ -1,6 +1,7 @@
 // Whether the figures of a machine can be; a mistake is refused by name.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/profile/machine/collective_time.hpp>
 
 #include <nlohmann/json.hpp>
@@ -15,8 +16,8 @@
 namespace cfp::inline v0_1 {
 
 /// One sentence: which machine, which entry, its value and what it must be.
-struct invalid_machine : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+struct invalid_machine : bad_input {
+  using bad_input::bad_input;
 };
 
 namespace detail {

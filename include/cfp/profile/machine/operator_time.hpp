@@ -2,6 +2,7 @@
 // longer. Small products are slower than proportional: they do not fill the tiles of all processors.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/profile/machine/machine.hpp>
 #include <cfp/profile/work.hpp>
 #include <cfp/program/call.hpp>
@@ -30,8 +31,8 @@ inline product_shape shape_of(const call& c) {
 inline double product_rate(const device_type& d, long real_bytes) {
   const char* const type = real_bytes == 2 ? "bfloat16" : real_bytes == 8 ? "float64" : "float32";
   if (const auto at = d.product_rate.find(type); at != d.product_rate.end()) return at->second;
-  throw std::invalid_argument("the device '" + d.name + "' has no product_rate for " + type +
-                              "; add what it attains to its description");
+  throw bad_input("the device '" + d.name + "' has no product_rate for " + type +
+                  "; add what it attains to its description");
 }
 
 /// Seconds of a product's arithmetic. Every processor works on one tile and one piece of the inner dimension at a time;

@@ -2,7 +2,7 @@
 // mesh. What comes out plans as a description does, and can be kept as its file.
 #pragma once
 
-#include <cfp/model/bad_input.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/machine/machine_check.hpp>
 #include <cfp/profile/measure/sweep_device.hpp>

@@ -1,6 +1,7 @@
 // What the next-best choice of each node of a solved plan would cost.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/exact/exact.hpp>
 
 #include <algorithm>
@@ -97,12 +98,12 @@ inline std::vector<alternative> alternatives_by_solving(const cost_graph& g, con
 
 /// For each node what its next-best choice costs. Without a memory limit all come from one elimination, if its tables
 /// fit the budget; else each is a `solve` within its share of the budget. Throws `invalid_cost_graph`, and
-/// `std::invalid_argument` if `solved` is not a plan of the graph.
+/// `bad_input` if `solved` is not a plan of the graph.
 inline std::vector<alternative> alternatives(const cost_graph& g, const solution& solved,
                                              const solve_options& options = {}) {
   validate(g);
   if (!solved.feasible || evaluate(g, solved.choices).time == detail::infinite_time)
-    throw std::invalid_argument("there is no plan to explain: the solution is not feasible");
+    throw bad_input("there is no plan to explain: the solution is not feasible");
   if (!g.memory_limit) {
     if (auto all = detail::alternatives_by_elimination(g, solved, options)) return *all;
   }

@@ -1,6 +1,7 @@
 // Where another plan loses against a solved one.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/exact/exact.hpp>
 
 #include <algorithm>
@@ -33,15 +34,14 @@ struct comparison {
   std::vector<int> forbidden_edges;  ///< whose pair of choices in the named plan is forbidden
 };
 
-/// Where a named plan loses against the best one. Throws `invalid_cost_graph`, and `std::invalid_argument` if a plan
+/// Where a named plan loses against the best one. Throws `invalid_cost_graph`, and `bad_input` if a plan
 /// does not fit the graph or the best one is forbidden.
 inline comparison compare(const cost_graph& g, const std::vector<int>& named, const std::vector<int>& best) {
   validate(g);
   comparison out;
   out.named = evaluate(g, named);
   out.best = evaluate(g, best);
-  if (out.best.time == detail::infinite_time)
-    throw std::invalid_argument("the plan to compare with must not be forbidden");
+  if (out.best.time == detail::infinite_time) throw bad_input("the plan to compare with must not be forbidden");
   if (g.memory_limit) out.over_limit = std::max<std::int64_t>(0, out.named.memory - *g.memory_limit);
   std::vector<node_difference> all;
   std::vector<char> touched(g.nodes.size(), 0);

@@ -1,6 +1,7 @@
 // What a larger memory limit would gain a solved plan.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/exact/exact.hpp>
 
 #include <algorithm>
@@ -20,13 +21,13 @@ struct relaxation {
 };
 
 /// What a memory limit larger by `factor` (rounded down to bytes) would gain; nothing if there is no limit. Throws
-/// `invalid_cost_graph`, and `std::invalid_argument` if the factor is less than 1.
+/// `invalid_cost_graph`, and `bad_input` if the factor is less than 1.
 inline std::optional<relaxation> relaxed(const cost_graph& g, const solution& solved, double factor = 1.1,
                                          const solve_options& options = {}) {
   validate(g);
   if (!(factor >= 1) || factor == detail::infinite_time)
-    throw std::invalid_argument("the factor of a relaxed memory limit must be a finite number of at least 1, got: " +
-                                std::to_string(factor));
+    throw bad_input("the factor of a relaxed memory limit must be a finite number of at least 1, got: " +
+                    std::to_string(factor));
   if (!g.memory_limit) return std::nullopt;
   cost_graph wider = g;
   if (*g.memory_limit > 0 && *g.memory_limit < max_total_memory)

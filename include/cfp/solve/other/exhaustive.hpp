@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/solve/cost_graph.hpp>
 #include <cfp/solve/memory/budget.hpp>
 #include <cfp/solve/solution.hpp>
@@ -110,16 +111,16 @@ struct enumeration {
 
 /// The best plan by plain enumeration; of equally fast plans the lexicographically smallest. Optimal, with
 /// `least_memory` exact, unless the budget runs out (a step is a node of a plan); then it is the best of the
-/// first plans, with no bound. Throws `invalid_cost_graph`, and `std::length_error` if there are more than
+/// first plans, with no bound. Throws `invalid_cost_graph`, and `bad_input` if there are more than
 /// `max_exhaustive_plans` plans.
 inline solution exhaustive(const cost_graph& graph, const solve_options& options = {}) {
   validate(graph);
   double plans = 1;
   for (const cost_node& node : graph.nodes) plans *= static_cast<double>(node.time.size());
   if (plans > max_exhaustive_plans) {
-    throw std::length_error("exhaustive search looks at 1e8 plans at most, this graph has about 1e" +
-                            std::to_string(static_cast<int>(std::log10(std::min(plans, 1e300)))) +
-                            (plans > 1e300 ? " or more" : "") + "; use cfp::solve");
+    throw bad_input("exhaustive search looks at 1e8 plans at most, this graph has about 1e" +
+                    std::to_string(static_cast<int>(std::log10(std::min(plans, 1e300)))) +
+                    (plans > 1e300 ? " or more" : "") + "; use cfp::solve");
   }
 
   detail::enumeration all{graph};

@@ -9,6 +9,7 @@
 #include <cfp/backend/cuda/kernel/fold_kernel.hpp>
 #include <cfp/backend/cuda/kernel/many_kernel.hpp>
 #include <cfp/backend/cuda/kernel/rows_kernel.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -57,9 +58,8 @@ void check_rows(const chain_call& c, std::index_sequence<I...>) {
   const bool one[] = {(!is_one_per_row<Chain, static_cast<int>(I)> || c.input[I].along == 0)...};
   for (std::size_t i = 0; i < sizeof...(I); ++i)
     if (!one[i])
-      throw std::invalid_argument(
-          "input " + std::to_string(i) +
-          " of a chain is one number for all of a row, but is bound to one that changes along it");
+      throw bad_input("input " + std::to_string(i) +
+                      " of a chain is one number for all of a row, but is bound to one that changes along it");
 }
 
 }  // namespace detail
@@ -67,8 +67,7 @@ void check_rows(const chain_call& c, std::index_sequence<I...>) {
 /// Elements of a chain without a reduction.
 template <class Chain, class T, class Queue>
 void run_flat(const Queue& q, const chain_call& c) {
-  if (c.positions.data != nullptr)
-    throw std::invalid_argument("a chain that selects table positions is run by run_selected");
+  if (c.positions.data != nullptr) throw bad_input("a chain that selects table positions is run by run_selected");
   if (detail::is_packed<Chain, T>(c, mapping::flat)) detail::launch(q, flat_kernel<Chain, T, full_width<T>>(c));
   else detail::launch(q, flat_kernel<Chain, T, 1>(c));
 }
@@ -78,7 +77,7 @@ void run_selected(const Queue& q, const chain_call& c) {
   else detail::launch(q, flat_kernel<Chain, T, 1, true>(c));
 }
 
-/// Each row by itself. Throws std::invalid_argument if an input that is one number a row is not.
+/// Each row by itself. Throws bad_input if an input that is one number a row is not.
 template <class Chain, class T, class Queue>
 void run_rows(const Queue& q, const chain_call& c) {
   using all = std::make_index_sequence<static_cast<std::size_t>(inputs_of<Chain>)>;
@@ -133,7 +132,7 @@ void run_gathering_by(const Queue& q, const Kernel& k, std::index_sequence<S...>
 }
 }  // namespace detail
 
-/// Each row by itself, and the sums of all rows. Throws std::invalid_argument if rows are longer than can be held, or
+/// Each row by itself, and the sums of all rows. Throws bad_input if rows are longer than can be held, or
 /// not aligned to 16 bytes.
 template <class Chain, class T, class Queue>
 void run_gathering(const Queue& q, const chain_call& c, void* workspace) {
@@ -142,8 +141,8 @@ void run_gathering(const Queue& q, const chain_call& c, void* workspace) {
   detail::check_rows<Chain>(c, inputs{});
   if (c.length > longest_gathered(full_width<T>) || !detail::is_packed<Chain, T>(c, mapping::rows) ||
       !detail::can_hold<Chain, T>(c, inputs{}))
-    throw std::invalid_argument("rows of " + std::to_string(c.length) +
-                                " numbers are too long, or not aligned to 16 bytes, for a chain that gathers");
+    throw bad_input("rows of " + std::to_string(c.length) +
+                    " numbers are too long, or not aligned to 16 bytes, for a chain that gathers");
   auto* const memory = static_cast<float*>(workspace);
   if (c.length <= detail::gathering_by_warp<Chain, T>::held_length)
     detail::run_gathering_by<Chain, T>(q, detail::gathering_by_warp<Chain, T>(c, memory), steps{});

@@ -53,7 +53,7 @@ inline long lost_in_pages(long bytes) {
 
 }  // namespace detail
 
-/// Throws std::invalid_argument for an operator that has no kernel.
+/// Throws bad_input for an operator that has no kernel.
 template <class Device>
 long beside_bytes(Device& on, const parts<typename Device::number, typename Device::queue>& with, const program& p,
                   const graph& g, int rank) {

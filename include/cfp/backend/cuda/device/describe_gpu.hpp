@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/communicator/nccl/cuda_error.hpp>
+#include <cfp/core/device_error.hpp>
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
@@ -18,18 +19,17 @@ struct gpu_description {
   double memory_GiB = 0;
 };
 
-/// Of the current GPU. Throws std::runtime_error, in words, if there is none.
+/// Of the current GPU. Throws device_error, in words, if there is none.
 inline gpu_description describe_gpu() {
   int count = 0, device = 0, driver = 0, runtime = 0, nccl = 0;
   if (const cudaError_t e = cudaGetDeviceCount(&count); e != cudaSuccess || count == 0)
-    throw std::runtime_error(
+    throw device_error(
         "no GPU here: " + cfp::detail::cuda_says("cudaGetDeviceCount", e != cudaSuccess ? e : cudaErrorNoDevice) +
         "; run this where nvidia-smi lists one");
   cudaDeviceProp properties{};
   if (cudaError_t e = cudaGetDevice(&device);
       e != cudaSuccess || (e = cudaGetDeviceProperties(&properties, device)) != cudaSuccess)
-    throw std::runtime_error("the GPU does not say what it is: " +
-                             cfp::detail::cuda_says("cudaGetDeviceProperties", e));
+    throw device_error("the GPU does not say what it is: " + cfp::detail::cuda_says("cudaGetDeviceProperties", e));
   cudaDriverGetVersion(&driver);  // the newest CUDA it serves; its own version is in a file
   cudaRuntimeGetVersion(&runtime);
   ncclGetVersion(&nccl);

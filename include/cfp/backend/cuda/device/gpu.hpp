@@ -11,6 +11,7 @@
 #include <cfp/backend/memory_use.hpp>
 #include <cfp/communicator/nccl/captured_graph.hpp>
 #include <cfp/communicator/nccl/cuda_error.hpp>
+#include <cfp/core/device_error.hpp>
 
 #include <cuda_runtime.h>
 

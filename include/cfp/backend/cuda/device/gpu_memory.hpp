@@ -9,15 +9,14 @@
 
 #include <cstddef>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace cfp::inline v0_1::cuda {
 
 /// A GPU has less memory free than is asked for.
-struct out_of_memory : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct out_of_memory : device_error {
+  using device_error::device_error;
 };
 
 namespace detail {

@@ -3,6 +3,7 @@
 
 #include <cfp/backend/cuda/device/thread.cuh>
 #include <cfp/communicator/nccl/cuda_error.hpp>
+#include <cfp/core/device_error.hpp>
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -24,8 +25,7 @@ class queue {
   template <class Kernel>
   void launch(const Kernel& k, long blocks, long shared_bytes = 0) const {
     if (blocks < 1 || blocks > 0x7fffffffL)
-      throw std::runtime_error("cannot launch a kernel of " + std::to_string(blocks) +
-                               " blocks: a grid has 1 to 2147483647");
+      throw device_error("cannot launch a kernel of " + std::to_string(blocks) + " blocks: a grid has 1 to 2147483647");
     if (shared_bytes > without_asking)
       check(cudaFuncSetAttribute(run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(shared_bytes)),

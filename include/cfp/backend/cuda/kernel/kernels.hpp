@@ -10,6 +10,7 @@
 #include <cfp/backend/cuda/kernel/rotary_kernel.hpp>
 #include <cfp/backend/cuda/kernel/square_kernel.hpp>
 #include <cfp/backend/cuda/kernel/update_kernel.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/op/all.hpp>
 
 #include <span>
@@ -124,7 +125,7 @@ class kernels {
     add_chains(chain_list<How, Chain...>{});
   }
 
-  /// Throws std::invalid_argument with the operator's name if there is no kernel for it.
+  /// Throws bad_input with the operator's name if there is no kernel for it.
   functions find(const op_info& op) const {
     switch (op.body) {
       case op_body::unstack: return {&routines::unstack, nullptr};
@@ -137,9 +138,8 @@ class kernels {
     }
     const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
     if (at == table_.end())
-      throw std::invalid_argument("operator '" + std::string(op.label) +
-                                  "' has no kernel for GPUs: add it with kernels.add<" + std::string(op.label) +
-                                  "_t>()");
+      throw bad_input("operator '" + std::string(op.label) + "' has no kernel for GPUs: add it with kernels.add<" +
+                      std::string(op.label) + "_t>()");
     return at->second;
   }
 
@@ -149,7 +149,7 @@ class kernels {
     if (op.body == op_body::accumulate) return {&routines::accumulate_many, nullptr};
     if (&op == &info<square_norm_t>) return {&routines::squares, &squares_workspace<T>};
     if (&op == &info<add_t>) return {&routines::sums, nullptr};
-    throw std::invalid_argument("operator '" + std::string(op.label) + "' has no kernel for many tensors");
+    throw bad_input("operator '" + std::string(op.label) + "' has no kernel for many tensors");
   }
 
   const std::vector<chain_functions<Queue>>& chains() const { return chains_; }

@@ -5,6 +5,7 @@
 #include <cfp/backend/cuda/kernel/bind_map.hpp>
 #include <cfp/backend/cuda/kernel/scatter_kernel.hpp>
 #include <cfp/backend/cuda/kernel/transpose_kernel.hpp>
+#include <cfp/core/bad_input.hpp>
 
 namespace cfp::inline v0_1::cuda {
 
@@ -106,8 +107,8 @@ void run_map(const Queue& q, const call& c, void* workspace) {
   }
   if constexpr (has_any<Op>) detail::run_any<Op, T>(q, c, b.loops, workspace);
   else
-    throw std::invalid_argument("operator '" + std::string(Op::label()) +
-                                "' reduces nothing by its own rule and is not made to stand with one that does");
+    throw bad_input("operator '" + std::string(Op::label()) +
+                    "' reduces nothing by its own rule and is not made to stand with one that does");
 }
 
 /// Copies between a tensor and the slices of its whole factor, up to three slices at a time.

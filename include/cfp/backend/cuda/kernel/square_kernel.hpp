@@ -3,6 +3,7 @@
 
 #include <cfp/backend/cuda/kernel/many_kernel.hpp>
 #include <cfp/backend/cuda/kernel/update_kernel.hpp>
+#include <cfp/core/bad_input.hpp>
 
 #include <unordered_map>
 
@@ -108,7 +109,7 @@ namespace detail {
 template <class T>
 square_kernel<T, full_width<T>> bind_squares(const call& c, float* partial) {
   square_kernel<T, full_width<T>> k{in_line(c.operand[0], c.operand[0].wide), partial, elements_of(c)};
-  if (!are_packed<full_width<T>>({&k.x})) throw std::invalid_argument("a gradient does not begin at 16 bytes");
+  if (!are_packed<full_width<T>>({&k.x})) throw bad_input("a gradient does not begin at 16 bytes");
   return k;
 }
 }  // namespace detail

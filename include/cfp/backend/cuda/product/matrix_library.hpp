@@ -5,6 +5,7 @@
 #include <cfp/backend/cuda/product/blas_choices.hpp>
 #include <cfp/backend/cuda/product/epilogue.hpp>
 #include <cfp/communicator/nccl/cuda_error.hpp>
+#include <cfp/core/device_error.hpp>
 #include <cfp/op/bf16.hpp>
 #include <cfp/op/fp16.hpp>
 #include <cfp/program/matrix_product.hpp>
@@ -29,8 +30,7 @@ namespace cfp::inline v0_1::cuda {
 namespace detail {
 
 inline void blas_check(cublasStatus_t s, const char* call) {
-  if (s != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(std::string(call) + " failed: " + cublasLtGetStatusString(s));
+  if (s != CUBLAS_STATUS_SUCCESS) throw device_error(std::string(call) + " failed: " + cublasLtGetStatusString(s));
 }
 
 struct blas_delete {
@@ -98,7 +98,7 @@ class matrix_library {
     workspace_.reset(memory);
   }
 
-  /// A contraction of numbers stored as T. Gives none if cuBLASLt cannot do the epilogue; throws std::runtime_error if
+  /// A contraction of numbers stored as T. Gives none if cuBLASLt cannot do the epilogue; throws device_error if
   /// it cannot do the product alone.
   template <class T>
   product prepare(const call& c, const epilogue& e);
@@ -259,8 +259,8 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
   matrix_product p = as_matrices(c);
   const call_tensor* const t[3] = {&c.operand[p.swapped ? 1 : 0], &c.operand[p.swapped ? 0 : 1], &c.result[0]};
   if (t[0]->wide != t[1]->wide)
-    throw std::runtime_error("a product of numbers of " + std::string(t[0]->wide ? "32 and 16" : "16 and 32") +
-                             " bits has no kernel on a GPU: narrow one of them");
+    throw device_error("a product of numbers of " + std::string(t[0]->wide ? "32 and 16" : "16 and 32") +
+                       " bits has no kernel on a GPU: narrow one of them");
   const cudaDataType_t type[3] = {detail::blas_type<T>(t[0]->wide), detail::blas_type<T>(t[1]->wide),
                                   detail::blas_type<T>(t[2]->wide)};
   for (int x = 0; x < 3; ++x) s->width[x] = type[x] == CUDA_R_32F ? 4 : 2;
@@ -353,9 +353,9 @@ matrix_library::product matrix_library::prepare(const call& c, const epilogue& e
     known.suggested.resize(static_cast<std::size_t>(status == CUBLAS_STATUS_SUCCESS ? found : 0));
     if (known.suggested.empty()) {
       if (e.any()) return {};
-      throw std::runtime_error("cuBLASLt has no algorithm for a product of " + std::to_string(p.rows) + " x " +
-                               std::to_string(p.sums) + " x " + std::to_string(p.columns) + ": " +
-                               cublasLtGetStatusString(status));
+      throw device_error("cuBLASLt has no algorithm for a product of " + std::to_string(p.rows) + " x " +
+                         std::to_string(p.sums) + " x " + std::to_string(p.columns) + ": " +
+                         cublasLtGetStatusString(status));
     }
   }
   if (!known.chosen) choices_.recall(known);

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cfp/model/graph.hpp>
+#include <cfp/model/tensor.hpp>
 
 namespace cfp::inline v0_1 {
 
 /// Shapes that do not fit; `what` says which, numbers are in `left` and `right`.
-struct shape_error {
+struct shape_problem {
   const char* what = nullptr;
   long_name where;
   name factor;
@@ -15,13 +16,29 @@ struct shape_error {
 };
 
 /// "h.0.mlp.gelu: wrong number of scalars (1 and 0)".
-constexpr sentence words(const shape_error& e) {
+constexpr sentence words(const shape_problem& e) {
   sentence s;
   if (e.what == nullptr) return s;
   if (!e.said.empty()) return e.said;
   say(s, e.where.view(), ": ", e.what, " (");
   if (!e.factor.empty()) say(s, "'", e.factor.view(), "': ");
   say(s, e.left, " and ", e.right, ")");
+  return s;
+}
+
+/// "main.cpp:41: ", of a long path its end.
+constexpr void say_place(sentence& s, const source_place& at) {
+  if (at.file == nullptr) return;
+  std::string_view file(at.file);
+  if (file.size() > 100) file.remove_prefix(file.size() - 100);
+  say(s, file, ":", static_cast<long>(at.line), ": ");
+}
+
+/// The same, behind the place of the call.
+constexpr sentence words(const shape_problem& e, const source_place& at) {
+  sentence s;
+  say_place(s, at);
+  say(s, words(e).view());
   return s;
 }
 
