@@ -3,13 +3,13 @@
 
 #include <cfp/model/new_file.hpp>
 #include <cfp/profile/summary.hpp>
+#include <cfp/solve/json_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
-#include <stdexcept>
 #include <string>
 
 namespace cfp::inline v0_1 {
@@ -28,6 +28,8 @@ struct profile_origin {
   friend bool operator==(const profile_origin&, const profile_origin&) = default;
 };
 
+inline constexpr int profile_table_version = 1;
+
 class profile_table {
  public:
   profile_origin origin;
@@ -36,51 +38,12 @@ class profile_table {
   std::map<std::string, long> choices;                   ///< as `rank::choices` names them
 
   /// Reads a table. Returns why it cannot be used, or nothing.
-  std::string load(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) return "it cannot be read";
-    try {
-      const nlohmann::json j = nlohmann::json::parse(file);
-      const auto differs = [&](const char* what, const std::string& mine) -> std::string {
-        const std::string theirs = j.at(what);
-        return mine.empty() || theirs == mine ? std::string()
-                                              : std::string("its ")
-                                                    .append(what)
-                                                    .append(" is '")
-                                                    .append(theirs)
-                                                    .append("', this is '")
-                                                    .append(mine)
-                                                    .append("'");
-      };
-      for (const auto& [what, mine] : {std::pair<const char*, const std::string&>{"machine", origin.machine},
-                                       {"model", origin.model},
-                                       {"mesh", origin.mesh}})
-        if (const std::string why = differs(what, mine); !why.empty()) return why;
-      std::map<std::string, measurement> read;
-      for (const auto& [key, e] : j.at("milliseconds").items()) {
-        const measurement m{e.at("median"), e.at("spread"), e.at("repeats")};
-        if (!(m.median >= 0)) return "entry '" + key + "' is no time";
-        read[key] = m;
-      }
-      std::map<std::string, instruction_time> single;
-      if (j.contains("instructions"))
-        for (const auto& [key, e] : j["instructions"].items())
-          single[key] = {e.at("milliseconds"), e.at("flops"), e.at("traffic")};
-      std::map<std::string, long> chosen;
-      if (j.contains("choices")) chosen = j["choices"].get<std::map<std::string, long>>();
-      origin = {j.at("machine"), j.at("model"), j.at("mesh")};
-      entries = std::move(read);
-      instructions = std::move(single);
-      choices = std::move(chosen);
-    } catch (const nlohmann::json::exception& e) {
-      return e.what();
-    }
-    return {};
-  }
+  std::string load(const std::string& path);
 
   /// Writes the table beside `path` and renames it, so that an interrupted write loses nothing.
   void save(const std::string& path) const {
     nlohmann::ordered_json j;
+    j["version"] = profile_table_version;
     j["machine"] = origin.machine;
     j["model"] = origin.model;
     j["mesh"] = origin.mesh;
@@ -93,16 +56,66 @@ class profile_table {
     if (!choices.empty()) j["choices"] = choices;
     write_file(path, j.dump(1));
   }
+};
 
-  static void write_file(const std::string& path, const std::string& content) {
-    const new_file file(path);
-    {
-      std::ofstream out(file.beside());
-      out << content << '\n';
-      if (!out.flush()) throw bad_input(path + ": cannot be written");
-    }
-    file.take_name();
+namespace detail {
+
+class table_reader : json_reader<bad_input> {
+ public:
+  using json_reader::json_reader;
+
+  [[nodiscard]] profile_table read(const profile_origin& wanted) const {
+    const json all = parsed();
+    if (!all.is_object()) refuse("it must be an object, got " + std::string(all.type_name()));
+    check_version(all, "it", profile_table_version);
+    only(all, "it", {"version", "machine", "model", "mesh", "milliseconds", "instructions", "choices"}, "tables");
+    profile_table out;
+    out.origin = {origin(all, "machine", wanted.machine), origin(all, "model", wanted.model),
+                  origin(all, "mesh", wanted.mesh)};
+    for (const auto& [key, e] : object(member(all, "it", "milliseconds"), "'milliseconds'").items())
+      out.entries[key] = {number(e, key, "median"), number(e, key, "spread"), static_cast<int>(number(e, key, "repeats"))};
+    if (const auto single = all.find("instructions"); single != all.end())
+      for (const auto& [key, e] : object(*single, "'instructions'").items())
+        out.instructions[key] = {number(e, key, "milliseconds"), number(e, key, "flops"), number(e, key, "traffic")};
+    if (const auto chosen = all.find("choices"); chosen != all.end())
+      for (const auto& [key, e] : object(*chosen, "'choices'").items()) {
+        if (!e.is_number_integer()) refuse("choice '" + key + "' must be a whole number, got " + e.dump());
+        out.choices[key] = e.get<long>();
+      }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::string origin(const json& all, const char* what, const std::string& mine) const {
+    const std::string theirs = text(member(all, "it", what), "'" + std::string(what) + "'");
+    if (!mine.empty() && theirs != mine)
+      refuse("its " + std::string(what) + " is '" + theirs + "', this is '" + mine + "'");
+    return theirs;
+  }
+  [[nodiscard]] const json& object(const json& value, const std::string& owner) const {
+    if (!value.is_object()) refuse(owner + " must be an object, got " + std::string(value.type_name()));
+    return value;
+  }
+  [[nodiscard]] double number(const json& entry, const std::string& owner, const char* key) const {
+    const json& x = member(object(entry, "'" + owner + "'"), "'" + owner + "'", key);
+    if (!x.is_number() || x < 0)
+      refuse("'" + owner + "' must have a number of at least 0 as '" + key + "', got " + x.dump());
+    return x.get<double>();
   }
 };
+
+}  // namespace detail
+
+inline std::string profile_table::load(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return "it cannot be read";
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  try {
+    *this = detail::table_reader(text, "").read(origin);
+  } catch (const bad_input& e) {
+    return std::string(e.what()).substr(2);  // behind ": "
+  }
+  return {};
+}
 
 }  // namespace cfp

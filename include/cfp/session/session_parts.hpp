@@ -187,7 +187,7 @@ CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& pat
   if (!file) throw bad_input("plan " + path + ": cannot be read");
   std::stringstream text;
   text << file.rdbuf();
-  const saved_plan saved = read_plan(text.str(), "plan " + path, id(), mesh, decided);
+  const saved_plan saved = read_plan(text.str(), "plan " + path, id(), g, mesh, decided);
   if (predicted) *predicted = saved.predicted_ms;
   return saved.choices;
 }
