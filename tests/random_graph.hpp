@@ -6,8 +6,15 @@
 #include <random>
 #include <vector>
 
-// A chain of products, activations, norms and residuals, ending in a loss.
-inline cfp::graph random_graph(std::mt19937& random) {
+// Split into heads and groups of heads and merged again, as attention does; either may be one alone.
+inline cfp::tensor random_heads(std::mt19937& random, cfp::tensor x) {
+  using namespace cfp;
+  const long heads = 1l << random() % 3, groups = 1l << random() % 2;
+  return merge_groups(gelu(split_groups(x, size_of{"heads", heads}, size_of{"group", groups})));
+}
+
+// A chain of products, activations, norms and residuals, ending in a loss; with `heads` some are split into heads.
+inline cfp::graph random_graph(std::mt19937& random, bool heads = false) {
   using namespace cfp;
   const auto pick = [&](long n) { return static_cast<long>(random() % static_cast<unsigned long>(n)); };
   const auto size = [&] { return 64l << pick(6); };
@@ -20,8 +27,9 @@ inline cfp::graph random_graph(std::mt19937& random) {
                   first});
   int named = 0;
   for (long n = 2 + pick(5); n > 0; --n) {
-    const auto [x, width] =
+    const auto [from, width] =
         live[live.size() - 1 - static_cast<std::size_t>(pick(std::min(2l, static_cast<long>(live.size()))))];
+    const tensor x = heads ? random_heads(random, from) : from;
     const auto product = [&](tensor y, dimension to) {
       return linear(y, net.weight("w" + std::to_string(named++), {width, to}, {}));
     };

@@ -113,8 +113,7 @@ class state_file {
 
   void check_version(const nlohmann::json& metadata) const {
     const auto said = metadata.find("version");
-    if (said == metadata.end())
-      throw bad_state(path_ + ": says no version, this reads " + std::to_string(version));
+    if (said == metadata.end()) throw bad_state(path_ + ": says no version, this reads " + std::to_string(version));
     if (*said != std::to_string(version))
       throw bad_state(path_ + ": is of version " + (said->is_string() ? said->get<std::string>() : said->dump()) +
                       ", this reads " + std::to_string(version));

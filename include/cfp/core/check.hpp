@@ -275,12 +275,6 @@ consteval bool plan_is_made_for_this_mesh() {
   return true;
 }
 
-template <class Said, bool Holds = Said::silent>
-consteval bool plan_header_is_of_the_version_read() {
-  static_assert(Holds, CFP_SAY("a plan's header was written by another version", Said{}));
-  return true;
-}
-
 #undef CFP_SAY
 
 }  // namespace cfp

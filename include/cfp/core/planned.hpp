@@ -35,6 +35,16 @@ inline constexpr sentence other_version = [] {
   return s;
 }();
 
+template <class Said, bool Holds = Said::silent>
+consteval bool plan_header_is_of_the_version_read() {
+#if defined(CFP_SAYS_MESSAGES)
+  static_assert(Holds, Said{});
+#else
+  static_assert(Holds, "a plan's header was written by another version");
+#endif
+  return true;
+}
+
 }  // namespace detail
 
 /// Whether a plan's header is of the version that these headers read: stands at its top.
@@ -42,7 +52,7 @@ template <int Version>
 inline constexpr bool planned_in_version = [] {
   if constexpr (Version == plan_header_version) return true;
   else
-    return plan_header_is_of_the_version_read<
+    return detail::plan_header_is_of_the_version_read<
         said<shorten<detail::other_version<Version>.count>(detail::other_version<Version>)>>();
 }();
 

@@ -107,11 +107,11 @@ class plan_reader : json_reader<bad_input> {
       const auto at = theirs.find(label);
       if (at == theirs.end()) refuse("is of a model without tensor '" + label + "', this one has it");
       if (*at != shape)
-        refuse("is of a model whose tensor '" + label + "' is " + text(*at, "'" + label + "'") + ", this one's is " + shape);
+        refuse("is of a model whose tensor '" + label + "' is " + text(*at, "'" + label + "'") + ", this one's is " +
+               shape);
     }
     for (const auto& item : theirs.items())
-      if (mine.count(item.key()) == 0)
-        refuse("is of a model with tensor '" + item.key() + "', which this one has not");
+      if (mine.count(item.key()) == 0) refuse("is of a model with tensor '" + item.key() + "', which this one has not");
   }
   void check_operators(const json& count, const json& path, const graph& g, const plan_names& names) const {
     if (count != g.size())
@@ -137,8 +137,7 @@ class plan_reader : json_reader<bad_input> {
     const std::vector<std::string>& keys = names.decisions();
     const std::set<std::string> known(keys.begin(), keys.end());
     for (const auto& item : named.items())
-      if (known.count(item.key()) == 0)
-        refuse("decides '" + item.key() + "', which this model has not to decide");
+      if (known.count(item.key()) == 0) refuse("decides '" + item.key() + "', which this model has not to decide");
     std::vector<int> out;
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
       const std::string want = text(member(named, "'decisions'", keys[n].c_str()), "'" + keys[n] + "'");

@@ -25,12 +25,13 @@ inline std::string hexadecimal(std::uint64_t x) {
 }
 
 // "a", "b #0123456789abcdef", "b #fedcba9876543210". Those that are alike in everything are counted.
-inline std::vector<std::string> told_apart(std::vector<std::string> names, const std::vector<std::uint64_t>& paths) {
+template <class Path>
+std::vector<std::string> told_apart(std::vector<std::string> names, const Path& path) {
   std::map<std::string, int> alike;
   for (const std::string& n : names) ++alike[n];
   std::set<std::string> taken;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (alike[names[i]] > 1) names[i] += " #" + hexadecimal(paths[i]);
+    if (alike[names[i]] > 1) names[i] += " #" + hexadecimal(path(i));
     const std::string first = names[i];
     for (int k = 2; !taken.insert(names[i]).second; ++k) names[i] = first + " (" + std::to_string(k) + ")";
   }
@@ -44,12 +45,10 @@ class plan_names {
  public:
   plan_names(const graph& g, const decision_graph& d) : g_(g), d_(d), paths_(g) {
     std::vector<std::string> titles, labels;
-    std::vector<std::uint64_t> decides, tensors;
-    for (const decision& n : d.nodes) titles.push_back(decision_title(n)), decides.push_back(path_of(n));
-    for (int v = 0; v < g.value_count(); ++v)
-      labels.push_back(std::string(g[v].label.view())), tensors.push_back(paths_.of(v));
-    decides_ = detail::told_apart(std::move(titles), decides);
-    tensors_ = detail::told_apart(std::move(labels), tensors);
+    for (const decision& n : d.nodes) titles.push_back(decision_title(n));
+    for (const value& v : g.values) labels.push_back(std::string(v.label.view()));
+    decides_ = detail::told_apart(std::move(titles), [&](std::size_t n) { return path_of(d.nodes[n]); });
+    tensors_ = detail::told_apart(std::move(labels), [&](std::size_t v) { return paths_.of(static_cast<int>(v)); });
   }
 
   const std::vector<std::string>& decisions() const { return decides_; }
@@ -58,9 +57,7 @@ class plan_names {
   /// Of the choices of a decision.
   std::vector<std::string> choices(std::size_t of) const {
     const decision& n = d_.nodes[of];
-    std::vector<std::uint64_t> meanings;
-    for (std::size_t c = 0; c < n.choices(); ++c) meanings.push_back(meaning(n, c));
-    return detail::told_apart(n.names, meanings);
+    return detail::told_apart(n.names, [&](std::size_t c) { return meaning(n, c); });
   }
   /// Of all operators, and how they are joined.
   std::string graph_path() const { return detail::hexadecimal(paths_.all()); }

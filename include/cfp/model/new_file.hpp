@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,8 +29,9 @@ class new_file {
       throw bad_input(path + ": cannot be written: what is there is no file");
     beside_ = path_ + ".new";
   }
-  new_file(const new_file&) = delete;
-  new_file& operator=(const new_file&) = delete;
+  new_file(new_file&& from) noexcept
+      : path_(std::move(from.path_)), beside_(std::move(from.beside_)), taken_(std::exchange(from.taken_, true)) {}
+  new_file& operator=(new_file&&) = delete;
   ~new_file() {
     std::error_code none;
     if (!taken_ && std::filesystem::is_regular_file(beside_, none)) std::filesystem::remove(beside_, none);

@@ -1,4 +1,5 @@
-// What tells values of a graph apart whatever they are called: what each is computed from, and what is computed from it.
+// What tells values of a graph apart whatever they are called: what each is computed from, and what is computed from
+// it.
 #pragma once
 
 #include <cfp/core/spell.hpp>

@@ -73,7 +73,8 @@ class table_reader : json_reader<bad_input> {
     out.origin = {origin(all, "machine", wanted.machine), origin(all, "model", wanted.model),
                   origin(all, "mesh", wanted.mesh)};
     for (const auto& [key, e] : object(member(all, "it", "milliseconds"), "'milliseconds'").items())
-      out.entries[key] = {number(e, key, "median"), number(e, key, "spread"), static_cast<int>(number(e, key, "repeats"))};
+      out.entries[key] = {number(e, key, "median"), number(e, key, "spread"),
+                          static_cast<int>(number(e, key, "repeats"))};
     if (const auto single = all.find("instructions"); single != all.end())
       for (const auto& [key, e] : object(*single, "'instructions'").items())
         out.instructions[key] = {number(e, key, "milliseconds"), number(e, key, "flops"), number(e, key, "traffic")};
