@@ -133,7 +133,7 @@ TEST_CASE("a plan names what it decides by where it stands, not by a label that 
   const decided one(twins(false)), other(twins(true));
   std::mt19937 random(5);
   int repeated = 0, moved = 0;
-  for (int n = 0; n < 100; ++n) {
+  for (int n = 0; n < 30; ++n) {
     const plan p = random_plan(one.g, one.mesh, one.d, random, 4);
     const nlohmann::ordered_json j = one.json(p);
     for (const auto& item : j["decisions"].items()) repeated += item.key().find(" #") != std::string::npos;
@@ -187,7 +187,7 @@ TEST_CASE("a plan of another model, mesh or version is refused with the differen
 
 TEST_CASE("a cost graph reads back as it was, for every model carried and for random graphs") {
   int nodes = 0;
-  each_model(10, [&](const std::string& name, const graph& g) {
+  each_model(5, [&](const std::string& name, const graph& g) {
     INFO(name);
     const decided m(g, {2});
     const cost_graph costs = roofline(m.g, m.mesh, m.d, plain_machine(m.mesh)).build();
@@ -221,7 +221,7 @@ TEST_CASE("a table of times reads back as it was, and one of another machine, mo
   t.origin = {"a processor, 2 threads", "a \"model\" \\ of mine, bfloat16", "data=2"};
   std::mt19937_64 random(2);
   const auto number = [&] { return std::ldexp(static_cast<double>(random()), -70); };  // all digits count
-  each_model(5, [&](const std::string& name, const graph& g) {
+  each_model(3, [&](const std::string& name, const graph& g) {
     const decided m(g, {2});
     const plan_names names(m.g, m.d);
     for (std::size_t n = 0; n < m.d.nodes.size(); ++n)
