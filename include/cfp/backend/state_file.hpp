@@ -119,6 +119,20 @@ class state_file {
                       ", this reads " + std::to_string(version));
   }
 
+  nlohmann::json header_of(const unsigned char* text, std::uint64_t size) {
+    nlohmann::json header;
+    try {
+      header = nlohmann::json::parse(text, text + size);
+      check_version(header.at("__metadata__"));
+      step_ = std::stol(header.at("__metadata__").at("step").get<std::string>());
+    } catch (const bad_state&) {
+      throw;
+    } catch (const std::exception& e) {
+      throw bad_state(path_ + ": its header cannot be read, or says no step: " + e.what());
+    }
+    return header;
+  }
+
   void read(const std::string& file, const graph& g, boost::interprocess::mode_t mode) {
     try {
       const boost::interprocess::file_mapping mapping(file.c_str(), mode);
@@ -131,16 +145,7 @@ class state_file {
     std::uint64_t size = 0;
     for (std::uint64_t b = 0; b < 8 && all >= 8; ++b) size |= std::uint64_t{bytes[b]} << (8 * b);
     if (all < 8 || size > all - 8) throw bad_state(path_ + ": is no safetensors file: its header does not fit");
-    nlohmann::json header;
-    try {
-      header = nlohmann::json::parse(bytes + 8, bytes + 8 + size);
-      check_version(header.at("__metadata__"));
-      step_ = std::stol(header.at("__metadata__").at("step").get<std::string>());
-    } catch (const bad_state&) {
-      throw;
-    } catch (const std::exception& e) {
-      throw bad_state(path_ + ": its header cannot be read, or says no step: " + e.what());
-    }
+    const nlohmann::json header = header_of(bytes + 8, size);
     std::map<std::uint64_t, std::uint64_t> taken;  // bytes of tensors: from, to
     std::size_t known = header.contains("__metadata__") ? 1 : 0;
     for (int v = 0; v < g.value_count(); ++v) {
