@@ -32,5 +32,5 @@ for page in README.md docs/*.md; do
     esac
   done < "$page"
 done
-[ $blocks -gt 1 ] || { echo "no page shows a command and what it prints"; failed=1; }
+[ $blocks -gt 0 ] || { echo "no page shows a command and what it prints"; failed=1; }
 exit $failed

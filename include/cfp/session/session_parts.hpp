@@ -80,7 +80,7 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
   for (const operation& o : g.operations) {
     if (o.when != phase::forward) continue;
     int choices = 1;
-    for (const factor& f : o.r.factors) choices += !f.whole;
+    for (int f = 0; f < o.r.factors.size(); ++f) choices += !o.r.factors[f].whole && o.sizes[f] > 1;
     log += mesh.rank() * std::log10(static_cast<double>(choices));
   }
   return log;
