@@ -315,6 +315,18 @@ TEST_CASE("a state reads back to the bit, for every family") {
     CHECK(wanted.size() > 10);
     for (const auto& [v, w] : wanted) CHECK(std::equal(w.begin(), w.end(), read.data(v)));
   }
+  {  // one name, two tensors
+    model net;
+    const dimension a{"a", 8}, b{"b", 8}, rows{"rows", 4};
+    const tensor y = linear(linear(net.input("x", {rows, a}, element::real, {}), net.weight("w", {a, b}, {})),
+                            net.weight("w.exp_avg", {b, a}, {}));
+    net.recorded.loss = op<"rows a, rows a -> ">{}(y, y).id;
+    const graph g = differentiate(refine(net.recorded));
+    CHECK(refused([&] { state_file<float>::create(path, g, 1); }) ==
+          path +
+              ": two tensors are called 'w.exp_avg', a weight and optimizer state of another one: call that weight "
+              "otherwise");
+  }
   const graph g = differentiate(refine(gpt(tiny_config())));
   state_file<float>::create(path, g, 3).commit();
   const std::string whole = text_of(path);

@@ -38,8 +38,11 @@ class state_file {
     for (int v = 0; v < g.value_count(); ++v) {
       if (!is_state(g[v])) continue;
       const std::uint64_t bytes = static_cast<std::uint64_t>(elements(g[v].shape)) * sizeof(T);
-      header[std::string(g[v].label.view())] = {
-          {"dtype", dtype}, {"shape", written_shape(g[v])}, {"data_offsets", {at, at + bytes}}};
+      const std::string label(g[v].label.view());
+      if (header.contains(label))
+        throw bad_state(path + ": two tensors are called '" + label +
+                        "', a weight and optimizer state of another one: call that weight otherwise");
+      header[label] = {{"dtype", dtype}, {"shape", written_shape(g[v])}, {"data_offsets", {at, at + bytes}}};
       at += bytes;
     }
     std::string text = header.dump();
