@@ -6,6 +6,7 @@
 #include <cfp/block/segments.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 
 #include <chrono>
@@ -123,5 +124,5 @@ int main(int argc, char** argv) {
                              {"seconds", r.seconds},
                              {"seconds_per_layer", r.per_layer}});
   }
-  if (json != nullptr) std::ofstream(json) << out.dump(1) << '\n';
+  if (json != nullptr) write_file(json, out.dump(1));
 }

@@ -8,6 +8,7 @@
 #include <cfp/block/untied.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/profile/machine/roofline.hpp>
 
@@ -140,5 +141,5 @@ int main(int argc, char** argv) {
     out["equal"] = static_cast<int>(out["equal"]) + t.equal;
     out["worst_gap"] = std::max(static_cast<double>(out["worst_gap"]), t.worst);
   }
-  std::ofstream(json) << out.dump(1) << '\n';
+  write_file(json, out.dump(1));
 }

@@ -6,6 +6,7 @@
 #include <cfp/backend/threads.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/name_hash.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/random_words.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/plan.hpp>
@@ -244,7 +245,7 @@ class bench_run {
     return folder_ + "/" + stem + "." + what + ".json";
   }
   // As soon as there is something: what comes later may fail.
-  void save() const { profile_table::write_file(path(stage_), out_.dump(1)); }
+  void save() const { write_file(path(stage_), out_.dump(1)); }
 
   device_bench::ceilings ceilings() {
     const device_bench::ceilings most = device_bench::measure_ceilings(x_.of);

@@ -1,6 +1,7 @@
 // Described machines against what was published: collectives against every sweep in examples/machines, as described,
 // and corrected by the machine's other points (each predicted from the rest); products against OpenXLA's table of an
 // H100 (products.json).
+#include <cfp/model/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
 #include <cfp/profile/measure/measure.hpp>
@@ -95,5 +96,5 @@ int main(int argc, char** argv) {
                      {"one_rate_median", median(proportional.all)}};
   out["described_median"] = median(described.all);
   out["corrected_median"] = median(corrected.all);
-  if (json != nullptr) std::ofstream(json) << out.dump(1) << '\n';
+  if (json != nullptr) write_file(json, out.dump(1));
 }

@@ -4,6 +4,7 @@
 
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
@@ -191,7 +192,7 @@ int main(int argc, char** argv) {
         }
         table += line;
         std::fflush(stdout);
-        if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
+        if (!to.empty()) write_file(to, out.dump(1));
       }
     std::printf(
         "\nThe fastest mesh of each, with as many micro-batches (mb) as it takes; time of the best usual plan, and of "

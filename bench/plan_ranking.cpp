@@ -11,6 +11,7 @@
 #include <cfp/families/byte_text.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/machine_search.hpp>
 #include <cfp/profile/measure/profiler.hpp>
@@ -314,7 +315,7 @@ int main(int argc, char** argv) {
                                    {"plans", list}});
       }
     }
-    if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
+    if (!to.empty()) write_file(to, out.dump(1));
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   } catch (const bad_input& e) {

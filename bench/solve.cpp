@@ -7,6 +7,7 @@
 #include <cfp/backend/threads.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/profile/machine/roofline.hpp>
@@ -302,7 +303,7 @@ int given(const std::string& in, const std::string& by, const solve_options& opt
                         by.c_str()),
            2;
   if (to.empty()) std::printf("%s\n", out.dump(1).c_str());
-  else std::ofstream(to) << out.dump(1) << '\n';
+  else write_file(to, out.dump(1));
   return 0;
 }
 
@@ -340,5 +341,5 @@ int main(int argc, char** argv) {
   part("growth", growth);
   part("models", [&] { return models(cbc_seconds); });
   part("lazy", [&] { return lazy(layers); });
-  if (!to.empty()) std::ofstream(to) << out.dump(1) << '\n';
+  if (!to.empty()) write_file(to, out.dump(1));
 }

@@ -56,7 +56,7 @@ expect "runs nothing: leave out --explain" --model "$tiny" --seq 16 --machine a1
 expect "no plan fits" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
 expect "table $dir/none: it cannot be read; cfp plan --backend cuda makes one, on a GPU" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none"
 expect "a table of operators is of the fused kernels in bfloat16" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none" --type float32
-echo '{"machine": "here", "model": "gpt", "mesh": "data=2"}' > "$dir/table"
+echo '{"version": 1, "machine": "here", "model": "gpt", "mesh": "data=2"}' > "$dir/table"
 expect "table $dir/table: its model is 'gpt', this is 'operators'" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/table"
 command="run --steps 1 --compare 0"
 # A sweep: nothing is measured for a file that cannot be.

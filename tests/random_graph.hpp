@@ -11,12 +11,14 @@ namespace random_models {
 
 using namespace cfp;
 
-/// Of sizes that are planned only; or so tiny and uneven that a step takes a moment, and then of more kinds of layers.
-enum class random_sizes { planned, tiny };
+/// Of sizes that are planned only (grouped: split into heads and groups of heads between, either may be one alone); or
+/// so tiny and uneven that a step takes a moment, and then of more kinds of layers.
+enum class random_sizes { planned, grouped, tiny };
 
 class random_layers {
  public:
-  random_layers(std::mt19937& random, random_sizes of) : random_(random), tiny_(of == random_sizes::tiny) {}
+  random_layers(std::mt19937& random, random_sizes of)
+      : random_(random), tiny_(of == random_sizes::tiny), grouped_(of == random_sizes::grouped) {}
 
   /// A chain of products, activations, norms and residuals (and attention, dropout, tables added), ending in a loss.
   graph run() {
@@ -29,7 +31,7 @@ class random_layers {
     for (long n = 2 + pick(5); n > 0; --n) {
       const auto [x, width] =
           live_[live_.size() - 1 - static_cast<std::size_t>(pick(std::min(2l, static_cast<long>(live_.size()))))];
-      live_.push_back(next(x, width, pick(tiny_ ? 10 : 5)));
+      live_.push_back(next(grouped_ ? in_groups(x) : x, width, pick(tiny_ ? 10 : 5)));
     }
     const auto [x, width] = live_.back();
     // The table once more, where it fits.
@@ -53,6 +55,12 @@ class random_layers {
   dimension fresh(const char* what, long of) { return {name(what + std::to_string(named_ + 1)), of}; }
   tensor product(tensor x, const dimension& from, const dimension& to) {
     return linear(x, net_.weight(named("w"), {from, to}, {}));
+  }
+
+  // Split into heads and groups of heads and merged again, as attention does.
+  tensor in_groups(tensor x) {
+    const long heads = 1l << pick(3), groups = 1l << pick(2);
+    return merge_groups(gelu(split_groups(x, size_of{"heads", heads}, size_of{"group", groups})));
   }
 
   part next(tensor x, const dimension& width, long kind) {
@@ -94,7 +102,7 @@ class random_layers {
   }
 
   std::mt19937& random_;
-  const bool tiny_;
+  const bool tiny_, grouped_;
   model net_;
   dimension batch_{"batch", 1}, sequence_{"sequence", 1};
   std::vector<part> live_;

@@ -1,7 +1,8 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <fstream>
+#include <cfp/model/new_file.hpp>
+
 #include <iostream>
 
 namespace program {
@@ -20,10 +21,7 @@ int analyse(const arguments& a) {
     std::cout << "vocabulary " << net.vocabulary_given << " padded to " << net.vocabulary << '\n';
   const cfp::structure& known = session.analyse();
   std::cout << known;
-  if (a.summary.empty()) return 0;
-  std::ofstream file(a.summary);
-  file << known.json() << '\n';
-  if (!file.flush()) throw cfp::bad_input("--summary " + a.summary + ": cannot be written");
+  if (!a.summary.empty()) cfp::write_file(a.summary, known.json());
   return 0;
 }
 

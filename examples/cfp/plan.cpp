@@ -1,11 +1,12 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
+#include <cfp/model/new_file.hpp>
+
 #if defined(CFP_WITH_GPUS)
 #include <cfp/profile/gpu_here.hpp>
 #endif
 
-#include <fstream>
 #include <iostream>
 
 namespace program {
@@ -13,12 +14,6 @@ namespace program {
 namespace {
 
 using cfp::bad_input;
-
-void write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << '\n';
-  if (!file.flush()) throw bad_input(path + ": cannot be written");
-}
 
 cfp::instruction_device gpu() {
 #if defined(CFP_WITH_GPUS)
@@ -59,7 +54,7 @@ int plan_for_machine(const arguments& a) {
     throw bad_input(
         "no plan fits; take more --memory or another --machine, a smaller --batch, or more --micro-batches" +
         std::string(o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
-  if (!a.summary.empty()) write(a.summary, found.json());
+  if (!a.summary.empty()) cfp::write_file(a.summary, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);
   if (!a.save_header.empty()) found.save_header(a.save_header);
   return 0;
@@ -73,7 +68,7 @@ int plan(const arguments& a) {
   introduce(p, a);
   const cfp::found_plan& found = plan_and_print(p, a);
   save(p, a);
-  if (!a.summary.empty() && is_first()) write(a.summary, found.json());
+  if (!a.summary.empty() && is_first()) cfp::write_file(a.summary, found.json());
   return 0;
 }
 

@@ -1,11 +1,11 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
+#include <cfp/model/new_file.hpp>
 #include <cfp/model/read_mesh.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <iostream>
 
 namespace program {
@@ -36,10 +36,7 @@ json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found) {
 }
 
 void write(const arguments& a, const json& summary) {
-  if (a.summary.empty() || !is_first()) return;
-  std::ofstream file(a.summary);
-  file << summary.dump(1) << '\n';
-  if (!file.flush()) throw cfp::bad_input("--summary " + a.summary + ": cannot be written");
+  if (!a.summary.empty() && is_first()) cfp::write_file(a.summary, summary.dump(1));
 }
 
 int check(bool holds, const char* broken) {

@@ -193,7 +193,7 @@ TEST_CASE("more ranks than GPUs on a host are an error, threads cannot share one
     CAPTURE(said);
     check_all_reported(said, 4, begin);
     CHECK(contains(said, " has 4 ranks and 3 GPUs that they see, and "));
-    CHECK(contains(said, share ? "start them with mpirun" : "start fewer there"));
+    CHECK(contains(said, share ? "start them with torchrun" : "start fewer there"));
   }
 }
 

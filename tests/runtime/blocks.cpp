@@ -172,8 +172,8 @@ TEST_CASE("the blocks of LLaMA with grouped heads are those expected") {
 TEST_CASE("the blocks of a mixture of experts are those expected") {
   const std::vector<std::string> expected{"lookup",
                                           "rms_square rms_norm => dense dense split_heads dense split_heads rotary "
-                                          "split_heads rotary scores masked_max masked_sum masked_softmax "
-                                          "weighted_sum merge_heads",
+                                          "split_groups rotary grouped_scores masked_max masked_sum masked_softmax "
+                                          "grouped_sum merge_groups",
                                           "dense add",
                                           "rms_square rms_norm",  // read by the gate and by the dispatch
                                           "dense",

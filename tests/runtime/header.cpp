@@ -3,13 +3,16 @@
 #include "../catch.hpp"
 
 #include <cfp/export/plan_header.hpp>
+#include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
 
+#include "../random_graph.hpp"
 #include "gated_layer.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -20,9 +23,9 @@ using namespace cfp;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int plans = 1, changes = 2;
+constexpr int plans = 1, changes = 2, random_plans = 2;
 #else
-constexpr int plans = 2, changes = 5;
+constexpr int plans = 2, changes = 5, random_plans = 8;
 #endif
 
 struct compiler {
@@ -51,7 +54,8 @@ struct written {
   collective_count sent;
 };
 
-written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_bytes = 4) {
+written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_bytes = 4,
+              const std::string& space = "plan") {
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
   const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
@@ -59,7 +63,7 @@ written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_b
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
   const plan p = realise("random", g, mesh, d, choices, real_bytes);
-  return {plan_header("plan", "a small model", p, g, mesh, segment_times(blocks, parts, d)),
+  return {plan_header(space, "a small model", p, g, mesh, segment_times(blocks, parts, d)),
           count_collectives(p.code, g)};
 }
 
@@ -139,6 +143,61 @@ TEST_CASE("a plan's header knows clipping, micro-batches and numbers of two byte
     CHECK(compile(text, uses + "static_assert(plan::plan::passes == 2);\n") == "");
     CHECK((text.find(", cfp::element_of<2>>;\n") != std::string::npos) == (bytes == 2));
   }
+}
+
+TEST_CASE("a plan's header compiles for every model carried, and for random graphs with factors of size 1") {
+  // Models that differ in sizes alone have the same header but for them: of each kind one is compiled, CFP_TEST_HEADERS
+  // has all of them compiled. Many headers are one program.
+  const bool all = std::getenv("CFP_TEST_HEADERS") != nullptr;
+  const compiler compile;
+  std::map<std::string, std::string> kinds;
+  std::string texts, asked;
+  int ones = 0, compiled = 0;
+  const auto add = [&](const std::string& label, const graph& g, const mesh_shape& mesh, unsigned seed) {
+    std::string space = label;
+    for (char& c : space) c = is_name_character(c) ? c : '_';
+    const written w = write(g, mesh, seed, 4, space);
+    std::string kind;  // operators, without sizes
+    for (const operation& o : g.operations) {
+      kind += std::string(o.op->label) + ' ';
+      for (const long n : o.sizes) kind += n == 1 ? "1" : "n";
+    }
+    ones += w.text.find("=1\"") != std::string::npos || w.text.find("=1 ") != std::string::npos;
+    if (!kinds.try_emplace(kind, label).second && !all) return;
+    texts += w.text;
+    asked += "static_assert(" + space + "::plan::sent == " + detail::count_text(w.sent) + ");\n";
+    ++compiled;
+  };
+  for (const auto& file : std::filesystem::directory_iterator(CFP_SOURCE_DIR "/examples/models")) {
+    families::model_sizes sizes;
+    sizes.batch = 4;
+    sizes.sequence = 64;
+    sizes.layers = file.path().stem().string().starts_with("alpa-moe") ? 2 : 1;
+    sizes.least_groups = 2;
+    const families::config_file config(file.path().string());
+    add("of_" + file.path().stem().string(), differentiate(refine(build_model(config, sizes).forward)), mesh_of({2, 2}),
+        3);
+  }
+  std::mt19937 random(6);
+  for (int n = 0; n < (all ? 100 : random_plans); ++n)
+    add("random_" + std::to_string(n), differentiate(refine(random_graph(random, random_sizes::grouped))),
+        n % 2 ? mesh_of({2}) : mesh_of({2, 2}), static_cast<unsigned>(n));
+  CHECK(kinds.size() >= 6);
+  CHECK(ones > 3);
+  INFO(compiled << " headers");
+  CHECK(compile(texts, uses + asked) == "");
+}
+
+TEST_CASE("a plan's header of another version is refused") {
+  model net;
+  net.recorded.loss = small_model<32>(net).id;
+  std::string text = write(differentiate(refine(net.recorded)), mesh_of({2}), 7).text;
+  const std::string said = "static_assert(cfp::planned_in_version<1>);";
+  REQUIRE(text.find(said) != std::string::npos);
+  text.replace(text.find(said), said.size(), "static_assert(cfp::planned_in_version<2>);");
+  const std::string why = compiler()(text, uses);
+  CHECK(why.find("a plan's header was written by another version") != std::string::npos);
+  CHECK(why.find("header is of version 2, this reads 1") != std::string::npos);
 }
 
 TEST_CASE("a plan's header knows the model and the mesh it was made for") {

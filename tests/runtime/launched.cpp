@@ -251,7 +251,7 @@ TEST_CASE("a pool of launched ranks needs a launcher, and one that started as ma
   CHECK(message_of([] { launched_pool pool({3}, at(1, 0, 2)); }) ==
         "the mesh has 3 ranks and the launcher started 2 processes; start as many as ranks, with torchrun "
         "--nproc-per-node, mpirun -n, srun -n, or WORLD_SIZE=3 set for each");
-  CHECK_THROWS_AS(launched_pool({0}, at(1, 0, 1)), bad_input);
+  CHECK_THROWS_AS(launched_pool({0}, at(1, 0, 1)), cfp::bad_input);
 }
 
 TEST_CASE("collectives of launched ranks are those of threads, to the bit, and so is what is counted") {

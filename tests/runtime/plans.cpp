@@ -194,7 +194,7 @@ TEST_CASE("a saved plan names its choices") {
   const plan p = random_plan(g, mesh, d, random, sizeof(float));
   const auto j = to_json(p, g, mesh, d, "tiny");
   const auto read = [&](const nlohmann::ordered_json& from, const decision_graph& of) {
-    return read_plan(from.dump(), "plan", "tiny", mesh, of).choices;
+    return read_plan(from.dump(), "plan", "tiny", g, mesh, of).choices;
   };
   CHECK(read(j, d) == p.choices);
   const auto refused = [&](const std::string& key, const nlohmann::ordered_json& value) {
@@ -217,11 +217,11 @@ TEST_CASE("a saved plan names its choices") {
   CHECK(refused("model", "other") == "plan: is of model 'other', this is 'tiny'");
   CHECK(refused("mesh", {{"x", 4}}).find("plan: is for mesh x=4, this one is ") == 0);
   CHECK(refused("predicted_ms", "soon") == "plan: 'predicted_ms' must be a number, got string");
-  CHECK_THROWS_AS(read_plan("{", "plan", "tiny", mesh, d), bad_input);
+  CHECK_THROWS_AS(read_plan("{", "plan", "tiny", g, mesh, d), bad_input);
   // Labels and names that repeat come back as they were.
   decision_graph alike = d;
   for (decision& n : alike.nodes) {
-    n.label = "one";
+    n.title = "one";
     for (std::string& name : n.names) name = "same";
   }
   CHECK(read(to_json(p, g, mesh, alike, "tiny"), alike) == p.choices);

@@ -10,13 +10,16 @@
 #include <boost/interprocess/mapped_region.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace cfp::inline v0_1 {
 
@@ -26,13 +29,17 @@ class state_file {
   /// A new file for the state of a training graph after `step` steps; nothing is at `path` before `commit`.
   static state_file create(const std::string& path, const graph& g, long step) {
     nlohmann::ordered_json header;
-    header["__metadata__"] = {{"format", "pt"}, {"step", std::to_string(step)}};
+    header["__metadata__"] = {
+        {"format", "pt"}, {"version", std::to_string(state_version)}, {"step", std::to_string(step)}};
     std::uint64_t at = 0;
     for (int v = 0; v < g.value_count(); ++v) {
       if (!is_state(g[v])) continue;
       const std::uint64_t bytes = static_cast<std::uint64_t>(elements(g[v].shape)) * sizeof(T);
-      header[std::string(g[v].label.view())] = {
-          {"dtype", dtype}, {"shape", written_shape(g[v])}, {"data_offsets", {at, at + bytes}}};
+      const std::string label(g[v].label.view());
+      if (header.contains(label))
+        throw bad_state(path + ": two tensors are called '" + label +
+                        "', a weight and optimizer state of another one: call that weight otherwise");
+      header[label] = {{"dtype", dtype}, {"shape", written_shape(g[v])}, {"data_offsets", {at, at + bytes}}};
       at += bytes;
     }
     std::string text = header.dump();
@@ -42,17 +49,17 @@ class state_file {
     out.to_.emplace(path);
     const std::string& beside = out.to_->beside();
     {
+      errno = 0;
       std::ofstream file(beside, std::ios::binary);
       const std::uint64_t size = text.size();
       for (int b = 0; b < 8; ++b) file.put(static_cast<char>(size >> (8 * b) & 0xff));
       file << text;
-      if (!file.flush()) throw bad_state(path + ": cannot be written");
+      if (!file.flush())
+        throw bad_state(path + ": cannot be written" + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
     }
-    std::error_code failed;
-    std::filesystem::resize_file(beside, 8 + text.size() + at, failed);
-    if (failed)
+    if (const int failed = take_room(beside, 8 + text.size() + at); failed != 0)
       throw bad_state(path + ": cannot be made " + std::to_string(8 + text.size() + at) +
-                      " bytes long: " + failed.message());
+                      " bytes long: " + std::strerror(failed));
     out.read(beside, g, boost::interprocess::read_write);
     return out;
   }
@@ -92,6 +99,15 @@ class state_file {
       if (d > 0 && v.group[d] == v.group[d - 1]) out.back() *= v.shape[d];
       else out.push_back(v.shape[d]);
     return out;
+  }
+
+  // All of it on the disk now: writing to memory that stands for a file ends a program where the disk is full.
+  static int take_room(const std::string& file, std::uint64_t bytes) {
+    const int f = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+    if (f < 0) return errno;
+    const int failed = ::posix_fallocate(f, 0, static_cast<off_t>(bytes));
+    ::close(f);
+    return failed;
   }
 
   void read(const std::string& file, const graph& g, boost::interprocess::mode_t mode) {

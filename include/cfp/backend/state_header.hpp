@@ -19,6 +19,8 @@ struct bad_state : bad_input {
   using bad_input::bad_input;
 };
 
+inline constexpr int state_version = 1;
+
 struct state_header {
   struct tensor {
     std::string type, shape;         ///< "F32", "[2,3]"
@@ -38,8 +40,11 @@ class state_header_reader : json_reader<bad_state> {
     const json all = parsed();
     object(all, "it");
     state_header out;
-    const std::string step =
-        text(member(object(member(all, "it", "__metadata__"), "'__metadata__'"), "'__metadata__'", "step"), "its step");
+    const json& metadata = object(member(all, "it", "__metadata__"), "'__metadata__'");
+    const json& version = member(metadata, "'__metadata__'", "version");  // a text, as all of it is
+    if (version != std::to_string(state_version))
+      refuse("is of version " + shown(version) + ", this reads " + std::to_string(state_version));
+    const std::string step = text(member(metadata, "'__metadata__'", "step"), "its step");
     const auto [end, failed] = std::from_chars(step.data(), step.data() + step.size(), out.step);
     if (failed != std::errc() || end != step.data() + step.size() || out.step < 0)
       refuse("its step must be a whole number, got " + shown(json(step)));

@@ -22,7 +22,8 @@ struct decision {
     of_all_weights,      ///< what concerns all weights at once, the norm of all gradients: parts of its sum as long as
                          ///< possible
   } kind = strategy_of_part;
-  std::string label;
+  std::string label;                              ///< for people, no two of a kind alike
+  std::string title;                              ///< of what it decides; several may have one
   int index = 0;                                  ///< of the part, or the value
   std::vector<int> operations;                    ///< that it assigns
   std::vector<std::vector<assignment>> assigned;  ///< [choice][operation]

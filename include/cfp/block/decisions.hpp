@@ -36,11 +36,13 @@ class decision_builder {
   }
 
  private:
-  // Files name decisions by their labels: of several alike the second is "h.0.linear (2)".
+  // Of several alike the second is "h.0.linear (2)".
   void tell_apart() {
     std::map<std::pair<int, std::string>, int> seen;
-    for (decision& d : out_.nodes)
+    for (decision& d : out_.nodes) {
+      d.title = d.label;
       if (const int n = ++seen[{static_cast<int>(d.kind), d.label}]; n > 1) d.label += " (" + std::to_string(n) + ")";
+    }
   }
 
   void own(const decision& d) {

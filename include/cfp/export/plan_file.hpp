@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
+#include <cfp/export/plan_names.hpp>
+#include <cfp/model/checked.hpp>
 #include <cfp/model/read_mesh.hpp>
-#include <cfp/plan/realise.hpp>
 #include <cfp/solve/json_reader.hpp>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,21 +17,17 @@
 
 namespace cfp::inline v0_1 {
 
+inline constexpr int plan_file_version = 1;
+
 namespace detail {
 
-// Names that may repeat, told apart: "a", "a (2)", "b".
-inline std::vector<std::string> told_apart(std::vector<std::string> names) {
-  std::set<std::string> taken;
-  for (std::string& n : names) {
-    const std::string first = n;
-    for (int k = 2; !taken.insert(n).second; ++k) n = first + " (" + std::to_string(k) + ")";
-  }
-  return names;
-}
-inline std::vector<std::string> decision_keys(const decision_graph& d) {
-  std::vector<std::string> labels;
-  for (const decision& n : d.nodes) labels.push_back(decision_label(n));
-  return told_apart(std::move(labels));
+// Weights and inputs by name, as they are after refinement: "[width=16 hidden=32]".
+inline std::map<std::string, std::string> given_tensors(const graph& g) {
+  std::map<std::string, std::string> out;
+  for (const value& v : g.values)
+    if (v.producer < 0 && (v.role == value_role::weight || v.role == value_role::input))
+      out[std::string(v.label.view())] = said_shape(v);
+  return out;
 }
 
 }  // namespace detail
@@ -36,16 +35,20 @@ inline std::vector<std::string> decision_keys(const decision_graph& d) {
 /// The plan as JSON: decisions, the partition of every tensor, the collectives in order.
 inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_shape& mesh, const decision_graph& d,
                                       const std::string& model) {
+  const plan_names names(g, d);
   nlohmann::ordered_json j;
+  j["version"] = plan_file_version;
   j["model"] = model;
+  j["operators"] = g.size();
+  j["graph"] = names.graph_path();
+  j["tensors"] = detail::given_tensors(g);
   for (const mesh_axis& a : mesh.axes) j["mesh"][std::string(a.label.view())] = a.size;
   j["predicted_ms"] = p.predicted_ms;
   j["predicted_peak_bytes"] = predicted_peak(p);
-  const std::vector<std::string> keys = detail::decision_keys(d);
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    j["decisions"][keys[n]] = detail::told_apart(d.nodes[n].names)[static_cast<std::size_t>(p.choices[n])];
+    j["decisions"][names.decisions()[n]] = names.choices(n)[static_cast<std::size_t>(p.choices[n])];
   for (const buffer& b : p.code.buffers) {
-    auto& forms = j["partitions"][std::string(g[b.value].label.view())];
+    auto& forms = j["partitions"][names.tensor(b.value)];
     const std::string form = describe(b.held, g[b.value], mesh);
     if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
   }
@@ -56,7 +59,7 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
     all.push_back(
         {{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
          {"axis", mesh.axes[i.step.axis].label.view()},
-         {"tensor", g[from.value].label.view()},
+         {"tensor", names.tensor(from.value)},
          {"bytes_sent", bytes_sent(i.step, from.held,
                                    elements(g[from.value].shape) * g[from.value].width(p.code.real_bytes), mesh)}});
   }
@@ -75,19 +78,48 @@ class plan_reader : json_reader<bad_input> {
  public:
   plan_reader(std::string_view text, const std::string& where) : json_reader(text, where) {}
 
-  [[nodiscard]] saved_plan read(const std::string& model, const mesh_shape& mesh, const decision_graph& d) const {
+  [[nodiscard]] saved_plan read(const std::string& model, const graph& g, const mesh_shape& mesh,
+                                const decision_graph& d) const {
     const json all = parsed();
+    if (!all.is_object()) refuse("the plan must be an object, got " + std::string(all.type_name()));
+    check_version(all, "the plan", plan_file_version);
     only(all, "the plan",
-         {"model", "mesh", "predicted_ms", "predicted_peak_bytes", "decisions", "partitions", "collectives"}, "plans");
+         {"version", "model", "operators", "graph", "tensors", "mesh", "predicted_ms", "predicted_peak_bytes",
+          "decisions", "partitions", "collectives"},
+         "plans");
     const std::string of = text(member(all, "the plan", "model"), "'model'");
     if (of != model) refuse("is of model '" + of + "', this is '" + model + "'");
+    const plan_names names(g, d);
+    check_tensors(member(all, "the plan", "tensors"), g);
+    check_operators(member(all, "the plan", "operators"), member(all, "the plan", "graph"), g, names);
     check_mesh(member(all, "the plan", "mesh"), mesh);
     const json& predicted = member(all, "the plan", "predicted_ms");
     if (!predicted.is_number()) refuse("'predicted_ms' must be a number, got " + std::string(predicted.type_name()));
-    return {predicted.get<double>(), choices(member(all, "the plan", "decisions"), d)};
+    return {predicted.get<double>(), choices(member(all, "the plan", "decisions"), d, names)};
   }
 
  private:
+  // A model of the same name may be another one.
+  void check_tensors(const json& theirs, const graph& g) const {
+    if (!theirs.is_object()) refuse("'tensors' must be an object, got " + std::string(theirs.type_name()));
+    const std::map<std::string, std::string> mine = given_tensors(g);
+    for (const auto& [label, shape] : mine) {
+      const auto at = theirs.find(label);
+      if (at == theirs.end()) refuse("is of a model without tensor '" + label + "', this one has it");
+      if (*at != shape)
+        refuse("is of a model whose tensor '" + label + "' is " + text(*at, "'" + label + "'") + ", this one's is " +
+               shape);
+    }
+    for (const auto& item : theirs.items())
+      if (mine.count(item.key()) == 0) refuse("is of a model with tensor '" + item.key() + "', which this one has not");
+  }
+  void check_operators(const json& count, const json& path, const graph& g, const plan_names& names) const {
+    if (count != g.size())
+      refuse("is of a model of " + count.dump() + " operators, this one has " + std::to_string(g.size()) +
+             ", with those of its training");
+    if (path != names.graph_path())
+      refuse("is of a model of as many operators, others or joined otherwise than this one's");
+  }
   void check_mesh(const json& axes, const mesh_shape& mesh) const {
     if (!axes.is_object()) refuse("'mesh' must be an object, got " + std::string(axes.type_name()));
     std::string of;
@@ -108,9 +140,10 @@ class plan_reader : json_reader<bad_input> {
   }
   // A plan and a model decide the same, or it is another one's.
   void check_decisions(const json& named, const std::vector<std::string>& keys) const {
+    const std::set<std::string> known(keys.begin(), keys.end());
     std::vector<std::string> unknown, missing;
     for (const auto& item : named.items())
-      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) unknown.push_back(item.key());
+      if (known.count(item.key()) == 0) unknown.push_back(item.key());
     for (const std::string& key : keys)
       if (!named.contains(key)) missing.push_back(key);
     std::string why;
@@ -119,19 +152,20 @@ class plan_reader : json_reader<bad_input> {
       why += std::string(why.empty() ? "" : "; it ") + "does not decide " + some(missing) + ", which this model has";
     if (!why.empty()) refuse(why + ": is it another model's plan?");
   }
-  [[nodiscard]] std::vector<int> choices(const json& named, const decision_graph& d) const {
-    if (!named.is_object()) refuse("'decisions' must be an object, got " + std::string(named.type_name()));
-    const std::vector<std::string> keys = decision_keys(d);
-    check_decisions(named, keys);
+  [[nodiscard]] std::vector<int> choices(const json& named, const decision_graph& d, const plan_names& names) const {
+    const std::vector<std::string>& keys = names.decisions();
+    check_decisions(object(named, "'decisions'"), keys);
     std::vector<int> out;
-    for (std::size_t n = 0; n < keys.size(); ++n) {
+    for (std::size_t n = 0; n < d.nodes.size(); ++n) {
       const std::string want = text(member(named, "'decisions'", keys[n].c_str()), "'" + keys[n] + "'");
-      const std::vector<std::string> names = told_apart(d.nodes[n].names);
-      const auto at = std::find(names.begin(), names.end(), want);
-      if (at == names.end())
-        refuse("'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(names) +
-               ": is it a plan of a model of other sizes?");
-      out.push_back(static_cast<int>(at - names.begin()));
+      const std::vector<std::string> all = names.choices(n);
+      const auto at = std::find(all.begin(), all.end(), want);
+      if (at == all.end())
+        refuse("'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(all) +
+               (want.find("/regathered") == std::string::npos
+                    ? ": is it a plan of a model of other sizes?"
+                    : ": weights may be gathered again only where a memory limit is given"));
+      out.push_back(static_cast<int>(at - all.begin()));
     }
     return out;
   }
@@ -139,11 +173,11 @@ class plan_reader : json_reader<bad_input> {
 
 }  // namespace detail
 
-/// Reads what `to_json` wrote. Throws bad_input, a sentence that begins with `where`, for a plan of another model or
-/// mesh, for decisions and choices that this model has not, and for what is no plan.
-inline saved_plan read_plan(std::string_view text, const std::string& where, const std::string& model,
+/// Reads what `to_json` wrote. Throws bad_input, a sentence that begins with `where`, for a plan of another version,
+/// model or mesh, for decisions and choices that this model has not, and for what is no plan.
+inline saved_plan read_plan(std::string_view text, const std::string& where, const std::string& model, const graph& g,
                             const mesh_shape& mesh, const decision_graph& d) {
-  return detail::plan_reader(text, where).read(model, mesh, d);
+  return detail::plan_reader(text, where).read(model, g, mesh, d);
 }
 
 }  // namespace cfp

@@ -2,6 +2,7 @@
 // repeat count, and what is communicated. Whoever includes it has the compiler derive and check all of it.
 #pragma once
 
+#include <cfp/core/planned.hpp>
 #include <cfp/export/header_writer.hpp>
 #include <cfp/plan/segment_times.hpp>
 
@@ -69,7 +70,8 @@ inline std::string plan_header(const std::string& space, const std::string& mode
   std::string out = "// A plan for " + model +
                     ", written by cfp. The compiler derives it again: what is changed here by hand and\n"
                     "// does not fit does not compile.\n#pragma once\n\n#include <cfp/core.hpp>\n\nnamespace " +
-                    space + " {\n\nusing mesh = cfp::mesh<";
+                    space + " {\n\nstatic_assert(cfp::planned_in_version<" + std::to_string(plan_header_version) +
+                    ">);\n\nusing mesh = cfp::mesh<";
   for (int a = 0; a < mesh.rank(); ++a)
     out += std::string(a ? ", " : "") + "cfp::axis<\"" + std::string(mesh.axes[a].label.view()) + "\", " +
            std::to_string(mesh.size(a)) + ">";

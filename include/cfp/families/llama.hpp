@@ -46,14 +46,8 @@ inline tensor llama_attention(model& net, tensor x, const llama_config& c, const
     return masked_softmax(score, max, sum, scale, causal);
   };
   const tensor turned = llama_rotary(k, c);
-  tensor heads;
-  if (group.size == 1) {
-    const tensor score = scores(llama_rotary(split_heads(q, kv), c), turned);
-    heads = merge_heads(weighted_sum(attend(score), v));
-  } else {
-    const tensor score = grouped_scores(llama_rotary(split_groups(q, kv, group), c), turned);
-    heads = merge_groups(grouped_sum(attend(score), v));
-  }
+  const tensor score = grouped_scores(llama_rotary(split_groups(q, kv, group), c), turned);
+  const tensor heads = merge_groups(grouped_sum(attend(score), v));
   return add(x, llama_linear(net, heads, "o_proj", embedding, queries, residual));
 }
 

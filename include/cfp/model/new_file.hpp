@@ -3,13 +3,22 @@
 
 #include <cfp/core/bad_input.hpp>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace cfp::inline v0_1 {
 
-/// Where to write what is to be the file `path`. A link stays one: the file it leads to is replaced.
+/// Where to write what is to be the file `path`. A link stays one: the file it leads to is replaced. What has not taken
+/// its name is removed.
 class new_file {
  public:
   /// Throws bad_input where what is there is no file (a directory, a device).
@@ -20,18 +29,44 @@ class new_file {
       throw bad_input(path + ": cannot be written: what is there is no file");
     beside_ = path_ + ".new";
   }
+  new_file(new_file&& from) noexcept
+      : path_(std::move(from.path_)), beside_(std::move(from.beside_)), taken_(std::exchange(from.taken_, true)) {}
+  new_file& operator=(new_file&&) = delete;
+  ~new_file() {
+    std::error_code none;
+    if (!taken_ && std::filesystem::is_regular_file(beside_, none)) std::filesystem::remove(beside_, none);
+  }
 
   const std::string& beside() const { return beside_; }
 
-  /// Gives what stands beside its name. Throws bad_input, which says why it cannot.
-  void take_name() const {
+  /// Gives what stands beside its name, once the disk has it. Throws bad_input, which says why it cannot.
+  void take_name() {
+    const int file = ::open(beside_.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool kept = file >= 0 && ::fsync(file) == 0;
+    const int why = errno;
+    if (file >= 0) ::close(file);
+    if (!kept) throw bad_input(path_ + ": cannot be written: " + std::strerror(why));
     std::error_code failed;
     std::filesystem::rename(beside_, path_, failed);
     if (failed) throw bad_input(path_ + ": cannot be written: " + failed.message());
+    taken_ = true;
   }
 
  private:
   std::string path_, beside_;
+  bool taken_ = false;
 };
+
+/// Writes a text and an end of line. Throws bad_input, which says why it cannot; what was there before then stays.
+inline void write_file(const std::string& path, std::string_view text) {
+  new_file file(path);
+  errno = 0;
+  std::ofstream out(file.beside(), std::ios::binary);
+  out << text << '\n';
+  out.close();
+  if (!out)
+    throw bad_input(path + ": cannot be written" + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
+  file.take_name();
+}
 
 }  // namespace cfp

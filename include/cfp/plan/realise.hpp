@@ -32,11 +32,13 @@ inline std::vector<int> random_choices(const decision_graph& d, std::mt19937& ra
   return choices;
 }
 
-/// The label of a decision in files and messages: "strategy of h.0.attn.c_attn.linear".
-inline std::string decision_label(const decision& n) {
-  static constexpr const char* kinds[] = {"strategy of ", "rest of ", "forms of ", "placement of ", ""};
-  return kinds[n.kind] + n.label;
+namespace detail {
+inline constexpr const char* decision_kinds[] = {"strategy of ", "rest of ", "forms of ", "placement of ", ""};
 }
+/// The label of a decision in messages: "strategy of h.0.attn.c_attn.linear".
+inline std::string decision_label(const decision& n) { return detail::decision_kinds[n.kind] + n.label; }
+/// The same of what it decides: of several alike all have one.
+inline std::string decision_title(const decision& n) { return detail::decision_kinds[n.kind] + n.title; }
 
 /// What each decision's operations have sent for them: a conversion belongs to the operation it is made for.
 inline std::vector<collective_count> sent_for(const plan& p, const graph& g, const decision_graph& d) {

@@ -1,18 +1,16 @@
 // The profile table: measured times by name, as a readable JSON file that later runs reuse and extend.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/model/new_file.hpp>
 #include <cfp/profile/summary.hpp>
 #include <cfp/solve/json_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
 namespace cfp::inline v0_1 {
@@ -31,39 +29,7 @@ struct profile_origin {
   friend bool operator==(const profile_origin&, const profile_origin&) = default;
 };
 
-class profile_table;
-
-namespace detail {
-
-class table_reader : json_reader<bad_input> {
- public:
-  using json_reader::json_reader;
-
-  /// Throws bad_input for a table of another origin, and for what is no table.
-  [[nodiscard]] profile_table read(const profile_origin& mine) const;
-
- private:
-  std::string same(const json& all, const char* what, const std::string& mine) const {
-    const std::string theirs = text(member(all, "the table", what), std::string("its ") + what);
-    if (!mine.empty() && theirs != mine)
-      refuse(std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine) + "'");
-    return theirs;
-  }
-  double number(const json& entry, const std::string& owner, const char* key) const {
-    const json& value = member(object(entry, owner), owner, key);
-    if (!value.is_number() || !(value.get<double>() >= 0))
-      refuse("'" + owner + "' has a " + key + " that is " + shown(value));
-    return value.get<double>();
-  }
-  template <class Whole>
-  Whole whole(const json& value, const std::string& owner) const {
-    if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<Whole>::max())
-      refuse("'" + owner + "' must be a whole number, got " + shown(value));
-    return value.get<Whole>();
-  }
-};
-
-}  // namespace detail
+inline constexpr int profile_table_version = 1;
 
 class profile_table {
  public:
@@ -73,20 +39,12 @@ class profile_table {
   std::map<std::string, long> choices;                   ///< as `rank::choices` names them
 
   /// Reads a table. Returns why it cannot be used, or nothing.
-  std::string load(const std::string& path) {
-    const std::optional<std::string> text = detail::whole_file(path);
-    if (!text) return "it cannot be read";
-    try {
-      *this = detail::table_reader(*text, "").read(origin);
-    } catch (const bad_input& e) {
-      return e.what();
-    }
-    return {};
-  }
+  std::string load(const std::string& path);
 
   /// Writes the table beside `path` and renames it, so that an interrupted write loses nothing.
   void save(const std::string& path) const {
     nlohmann::ordered_json j;
+    j["version"] = profile_table_version;
     j["machine"] = origin.machine;
     j["model"] = origin.model;
     j["mesh"] = origin.mesh;
@@ -99,32 +57,65 @@ class profile_table {
     if (!choices.empty()) j["choices"] = choices;
     write_file(path, j.dump(1));
   }
+};
 
-  static void write_file(const std::string& path, const std::string& content) {
-    const new_file file(path);
-    {
-      std::ofstream out(file.beside());
-      out << content << '\n';
-      if (!out.flush()) throw bad_input(path + ": cannot be written");
-    }
-    file.take_name();
+namespace detail {
+
+class table_reader : json_reader<bad_input> {
+ public:
+  using json_reader::json_reader;
+
+  /// Throws bad_input for a table of another origin, and for what is no table.
+  [[nodiscard]] profile_table read(const profile_origin& mine) const {
+    const json all = parsed();
+    check_version(object(all, "it"), "it", profile_table_version);
+    only(all, "it", {"version", "machine", "model", "mesh", "milliseconds", "instructions", "choices"}, "tables");
+    profile_table out;
+    out.origin = {same(all, "machine", mine.machine), same(all, "model", mine.model), same(all, "mesh", mine.mesh)};
+    for (const auto& [key, e] : object(member(all, "it", "milliseconds"), "'milliseconds'").items())
+      out.entries[key] = {number(e, key, "median"), number(e, key, "spread"),
+                          whole<int>(member(e, "'" + key + "'", "repeats"), key + ".repeats")};
+    if (const auto single = all.find("instructions"); single != all.end())
+      for (const auto& [key, e] : object(*single, "'instructions'").items())
+        out.instructions[key] = {number(e, key, "milliseconds"), number(e, key, "flops"), number(e, key, "traffic")};
+    if (const auto chosen = all.find("choices"); chosen != all.end())
+      for (const auto& [key, e] : object(*chosen, "'choices'").items()) out.choices[key] = whole<long>(e, key);
+    return out;
+  }
+
+ private:
+  std::string same(const json& all, const char* what, const std::string& mine) const {
+    const std::string theirs = text(member(all, "it", what), std::string("its ") + what);
+    if (!mine.empty() && theirs != mine)
+      refuse(std::string("its ").append(what).append(" is '").append(theirs).append("', this is '").append(mine) + "'");
+    return theirs;
+  }
+  double number(const json& entry, const std::string& key, const char* what) const {
+    const std::string owner = "'" + key + "'";
+    const json& value = member(object(entry, owner), owner, what);
+    if (!value.is_number() || !(value.get<double>() >= 0))
+      refuse(owner + " has a " + what + " that is " + shown(value));
+    return value.get<double>();
+  }
+  template <class Whole>
+  Whole whole(const json& value, const std::string& owner) const {
+    if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<Whole>::max())
+      refuse("'" + owner + "' must be a whole number, got " + shown(value));
+    return value.get<Whole>();
   }
 };
 
-inline profile_table detail::table_reader::read(const profile_origin& mine) const {
-  const json all = parsed();
-  object(all, "the table");
-  profile_table out;
-  out.origin = {same(all, "machine", mine.machine), same(all, "model", mine.model), same(all, "mesh", mine.mesh)};
-  for (const auto& [key, e] : object(member(all, "the table", "milliseconds"), "'milliseconds'").items())
-    out.entries[key] = {number(e, key, "median"), number(e, key, "spread"),
-                        whole<int>(member(e, key, "repeats"), key + ".repeats")};
-  if (const auto single = all.find("instructions"); single != all.end())
-    for (const auto& [key, e] : object(*single, "'instructions'").items())
-      out.instructions[key] = {number(e, key, "milliseconds"), number(e, key, "flops"), number(e, key, "traffic")};
-  if (const auto choices = all.find("choices"); choices != all.end())
-    for (const auto& [key, choice] : object(*choices, "'choices'").items()) out.choices[key] = whole<long>(choice, key);
-  return out;
+}  // namespace detail
+
+inline std::string profile_table::load(const std::string& path) {
+  const std::optional<std::string> text = detail::whole_file(path);
+  if (!text) return "it cannot be read";
+  try {
+    *this = detail::table_reader(*text, "").read(origin);
+  } catch (const bad_input& e) {
+    return e.what();
+  }
+  return {};
 }
 
 }  // namespace cfp

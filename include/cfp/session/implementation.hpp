@@ -219,7 +219,7 @@ CFP_INLINE void session::save_state(const std::string& path) {
 CFP_INLINE void session::save_plan(const std::string& path) {
   parts& s = *parts_;
   const found_plan& f = s.search();
-  if (s.ranks().is_first()) profile_table::write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1));
+  if (s.ranks().is_first()) write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1));
 }
 
 CFP_INLINE void session::save_header(const std::string& path) {
@@ -227,7 +227,7 @@ CFP_INLINE void session::save_header(const std::string& path) {
   const found_plan& f = s.search();
   if (!s.ranks().is_first()) return;
   const segment_times times(s.blocks, s.segments, s.decided);
-  profile_table::write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
+  write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
 }
 
 CFP_INLINE const graph& session::training_graph() const { return parts_->g; }

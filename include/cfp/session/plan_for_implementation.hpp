@@ -162,7 +162,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
 
 CFP_INLINE void machine_plan::save_plan(const std::string& path) const {
   if (!of) throw bad_input("no plan fits: there is none to save");
-  profile_table::write_file(path, to_json(best, of->g, of->mesh, of->decisions, of->id).dump(1));
+  write_file(path, to_json(best, of->g, of->mesh, of->decisions, of->id).dump(1));
 }
 
 CFP_INLINE void machine_plan::save_header(const std::string& path) const {
@@ -170,7 +170,7 @@ CFP_INLINE void machine_plan::save_header(const std::string& path) const {
   const block_structure blocks = parallel_blocks(of->g);
   const segmentation parts = segments(of->g, blocks);
   const segment_times shares(blocks, parts, of->decisions);
-  profile_table::write_file(path, plan_header(detail::header_space(path), of->id, best, of->g, of->mesh, shares));
+  write_file(path, plan_header(detail::header_space(path), of->id, best, of->g, of->mesh, shares));
 }
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {

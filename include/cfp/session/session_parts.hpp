@@ -87,7 +87,7 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
   for (const operation& o : g.operations) {
     if (o.when != phase::forward) continue;
     int choices = 1;
-    for (const factor& f : o.r.factors) choices += !f.whole;
+    for (int f = 0; f < o.r.factors.size(); ++f) choices += !o.r.factors[f].whole && o.sizes[f] > 1;
     log += mesh.rank() * std::log10(static_cast<double>(choices));
   }
   return log;
@@ -217,7 +217,7 @@ CFP_INLINE std::string session::parts::id() const {
 CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
   const std::optional<std::string> text = detail::whole_file(path);
   if (!text) throw bad_input("plan " + path + ": cannot be read");
-  const saved_plan saved = read_plan(*text, "plan " + path, id(), mesh, decided);
+  const saved_plan saved = read_plan(*text, "plan " + path, id(), g, mesh, decided);
   if (predicted) *predicted = saved.predicted_ms;
   return saved.choices;
 }

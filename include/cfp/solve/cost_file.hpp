@@ -6,6 +6,8 @@
 
 namespace cfp::inline v0_1 {
 
+inline constexpr int cost_file_version = 1;
+
 namespace detail {
 
 class cost_reader : json_reader<invalid_cost_graph> {
@@ -14,7 +16,8 @@ class cost_reader : json_reader<invalid_cost_graph> {
 
   cost_graph run() {
     const json all = parsed();
-    only(all, "the file", {"nodes", "edges", "memory_limit"}, "cost graphs");
+    only(all, "the file", {"version", "nodes", "edges", "memory_limit"}, "cost graphs");
+    if (all.contains("version")) check_version(all, "the file", cost_file_version);
     cost_graph out;
     const json& nodes = array(member(all, "the file", "nodes"), "nodes");
     for (std::size_t n = 0; n < nodes.size(); ++n)
@@ -95,10 +98,10 @@ class cost_reader : json_reader<invalid_cost_graph> {
 }  // namespace detail
 
 /// A cost graph from JSON text:
-/// `{"nodes": [{"name": "", "time": [..], "memory": [..], "transient": [..]}], "edges": [{"from": 0, "to": 1, "time":
-/// [[..]]}], "memory_limit": null}` where null stands for an infinite time, memory is in bytes, and `name`, `memory`,
-/// `transient`, `edges` and `memory_limit` may be left out. Throws `invalid_cost_graph`, whose sentence begins with
-/// `where` and names the place.
+/// `{"version": 1, "nodes": [{"name": "", "time": [..], "memory": [..], "transient": [..]}], "edges": [{"from": 0,
+/// "to": 1, "time": [[..]]}], "memory_limit": null}` where null stands for an infinite time, memory is in bytes, and
+/// `version`, `name`, `memory`, `transient`, `edges` and `memory_limit` may be left out. Throws `invalid_cost_graph`,
+/// whose sentence begins with `where` and names the place.
 inline cost_graph read_costs(std::string_view text, std::string where = "cost graph") {
   return detail::cost_reader(text, std::move(where)).run();
 }
@@ -112,7 +115,8 @@ inline nlohmann::ordered_json to_json(const cost_graph& graph) {
       out.push_back(*begin < std::numeric_limits<double>::infinity() ? json(*begin) : json());
     return out;
   };
-  json out{{"nodes", json::array()}, {"edges", json::array()}, {"memory_limit", nullptr}};
+  json out{
+      {"version", cost_file_version}, {"nodes", json::array()}, {"edges", json::array()}, {"memory_limit", nullptr}};
   for (const cost_node& n : graph.nodes) {
     json node{{"name", n.name}, {"time", times(n.time.begin(), n.time.end())}, {"memory", n.memory}};
     if (!n.transient.empty()) node["transient"] = n.transient;

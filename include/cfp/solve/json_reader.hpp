@@ -91,6 +91,11 @@ class json_reader {
     if (!value.is_array()) refuse(owner + " must be an array, got " + std::string(value.type_name()));
     return value;
   }
+  /// The version a file is of, beside the one that is read.
+  void check_version(const json& object, const std::string& owner, int reads) const {
+    const json& version = member(object, owner, "version");
+    if (version != reads) refuse("is of version " + version.dump() + ", this reads " + std::to_string(reads));
+  }
   std::string text(const json& value, const std::string& owner) const {
     if (!value.is_string()) refuse(owner + " must be a text, got " + std::string(value.type_name()));
     return value.get<std::string>();

@@ -4,8 +4,9 @@
 #include <fstream>
 #include <iostream>
 
-int main() {
+int main(int argc, char** argv) {
   try {
+    if (argc > 1) std::cout << cfp::plan_for(mixer(), cfp::load_machine(argv[1]));
     cfp::session s(mixer(), {.mesh = "data=2", .kernels = cfp::kernels_of<squared_relu_t>(), .name = "mixer"});
     std::cout << s.overview() << s.plan();
     const cfp::verification proof = s.verify(images_and_labels, 10);

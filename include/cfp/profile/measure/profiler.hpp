@@ -6,6 +6,8 @@
 #include <cfp/profile/cost/cost_builder.hpp>
 #include <cfp/profile/measure/measure.hpp>
 
+#include <cstdio>
+
 namespace cfp::inline v0_1 {
 
 /// Measures what decisions cost, remembering everything in a table.
