@@ -27,12 +27,12 @@ struct functor_arguments {
   static constexpr int operands = bare_rule<Op>.operands.size() - (selects ? 1 : 0);
   static constexpr int positions = bare_rule<Op>.coordinates.size();
 
-  template <std::size_t I>
-  static std::conditional_t<!selects && static_cast<int>(I) == Op::index_operand, long, float> operand();
+  template <std::size_t N>
+  static std::conditional_t<!selects && static_cast<int>(N) == Op::index_operand, long, float> operand();
 
-  template <std::size_t... I, std::size_t... S, std::size_t... P>
-  static constexpr bool fit(std::index_sequence<I...>, std::index_sequence<S...>, std::index_sequence<P...>) {
-    return requires { Op::apply(operand<I>()..., (static_cast<void>(S), 1.0f)..., (static_cast<void>(P), 1l)...); };
+  template <std::size_t... N, std::size_t... S, std::size_t... P>
+  static constexpr bool fit(std::index_sequence<N...>, std::index_sequence<S...>, std::index_sequence<P...>) {
+    return requires { Op::apply(operand<N>()..., (static_cast<void>(S), 1.0f)..., (static_cast<void>(P), 1l)...); };
   }
 };
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 
 namespace cfp::inline v0_1 {
@@ -96,14 +95,7 @@ inline std::string machine_text(const machine& m) {
 /// Writes a machine's file beside `path`, then gives it its name. Throws `invalid_machine`, and bad_input where nothing
 /// can be written.
 inline void write_machine(const machine& m, const std::string& path) {
-  const std::string text = machine_text(m);
-  const new_file file(path);
-  {
-    std::ofstream out(file.beside());
-    out << text << '\n';
-    if (!out.flush()) throw bad_input(path + ": cannot be written");
-  }
-  file.take_name();
+  write_file(path, machine_text(m));
 }
 
 }  // namespace cfp
