@@ -9,7 +9,7 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/checked.hpp>
-#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/machine/machine_writer.hpp>
 #include <cfp/profile/table.hpp>
 #include <cfp/solve/cost_file.hpp>
 
@@ -92,6 +92,7 @@ void read_machines(const std::string& text) {
   const cfp::machine m = cfp::read_machine(text, "machine.json");
   must(m.devices() >= 1 && m.devices() <= 1 << 20, "a machine has devices");
   cfp::validate(m);
+  must(cfp::read_machine(cfp::machine_text(m), "machine.json") == m, "a machine is the same again");
 }
 
 // A model of two layers, split over two devices: what plans and states are read for.
@@ -121,7 +122,7 @@ struct small {
 void read_plans(const std::string& text) {
   const small& s = small::one();
   const auto read = [&](const std::string& from) {
-    return cfp::read_plan(from, "plan", "small", s.mesh, s.decided).choices;
+    return cfp::read_plan(from, "plan", "small", s.g, s.mesh, s.decided).choices;
   };
   const std::vector<int> choices = read(text);
   must(read(s.plan(choices)) == choices, "a plan is the same again");
