@@ -8,7 +8,9 @@
 #include <memory>
 #include <type_traits>
 
-namespace cfp::inline v0_1::cuda::detail {
+namespace cfp::inline v0_1::cuda {
+
+namespace detail {
 
 struct stream_delete {
   void operator()(cudaStream_t s) const { cudaStreamDestroy(s); }
@@ -30,4 +32,6 @@ inline owned_event make_event(unsigned flags) {
   return owned_event(e);
 }
 
-}  // namespace cfp::cuda::detail
+}  // namespace detail
+
+}  // namespace cfp::cuda
