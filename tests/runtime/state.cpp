@@ -165,7 +165,8 @@ TEST_CASE("a header that says what cannot be is refused by name") {
     return R"({"dtype": "F64", "shape": )" + shape + R"(, "data_offsets": )" + at + "}";
   };
   const auto header = [&](const std::string& step, const std::string& first, const std::string& second) {
-    std::string out = R"({"__metadata__": {"step": )" + step + R"(}, "a": )" + first + R"(, "b": )" + second + "}";
+    std::string out =
+        R"({"__metadata__": {"version": "1", "step": )" + step + R"(}, "a": )" + first + R"(, "b": )" + second + "}";
     out.resize((out.size() + 7) / 8 * 8, ' ');
     return out;
   };
