@@ -71,12 +71,13 @@ int run(const std::string& what, int processes) {
             c.axes[0].barrier();
           } catch (const communicator_error&) {}
         });
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
       if (c.rank == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
         c.fail("out of luck");
         stream.join();
         return;
       }
+      while (!c.stopped()) std::this_thread::yield();
     }
     if (what == "stopped") {  // outside collectives
       if (c.rank == 1) throw std::runtime_error("out of luck");
