@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cfp/communicator/mpi/processes.hpp>
+#include <cfp/communicator/one_rank_pool.hpp>
+
+#include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -22,42 +26,12 @@ class process_job {
   ~process_job() { MPI_Finalize(); }
 };
 
-/// This process as one rank of a mesh; runs one job after another. All processes of the job do the same.
-class process_pool {
+/// This process as one rank of a mesh. A process that does not end within the deadline after a failure is ended, with
+/// all others.
+class process_pool : public one_rank_pool<process_world, process_communicator> {
  public:
   /// Throws bad_input for a size below 1, and unless the mesh has as many ranks as there are processes.
-  explicit process_pool(std::vector<int> mesh) : world_(std::move(mesh)), context_(world_, world_.rank()) {}
-
-  int size() const { return world_.size(); }
-  int rank() const { return world_.rank(); }
-  bool is_first() const { return rank() == 0; }
-  const std::vector<int>& mesh() const { return world_.mesh(); }
-  int on_this_machine() const { return world_.on_this_machine(); }  ///< ranks
-
-  /// How long a rank waits for others before it fails: 10 minutes unless set.
-  void set_deadline(std::chrono::nanoseconds limit) { world_.set_deadline(limit); }
-
-  /// Calls f(process_context&) here, as every process does, and returns when all have ended. Throws rank_failure on all
-  /// of them if any has failed; the pool can then not be used again. A process that does not end within the deadline
-  /// after a failure is ended, with all others.
-  template <class F>
-  void run(F&& f) {
-    for (auto& axis : context_.axes) axis.reset_counted();
-    context_.world.reset_counted();
-    try {
-      f(context_);
-      world_.leave();
-    } catch (const std::exception& e) {
-      world_.fail(rank(), e.what());
-    } catch (...) {
-      world_.fail(rank(), "an exception that is no std::exception");
-    }
-    if (!world_.end()) throw rank_failure(world_.errors());
-  }
-
- private:
-  process_world world_;
-  process_context context_;
+  explicit process_pool(std::vector<int> mesh) : one_rank_pool(std::move(mesh)) {}
 };
 
 }  // namespace cfp

@@ -94,8 +94,6 @@ inline std::string machine_text(const machine& m) {
 
 /// Writes a machine's file beside `path`, then gives it its name. Throws `invalid_machine`, and bad_input where nothing
 /// can be written.
-inline void write_machine(const machine& m, const std::string& path) {
-  write_file(path, machine_text(m));
-}
+inline void write_machine(const machine& m, const std::string& path) { write_file(path, machine_text(m)); }
 
 }  // namespace cfp
