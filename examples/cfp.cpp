@@ -38,6 +38,9 @@ void add_ranks(CLI::App& app, arguments& a) {
       ->capture_default_str();
   app.add_option("--mesh", a.mesh, "ranks along named axes, for example data=2 or data=2,model=2")
       ->capture_default_str();
+  app.add_option("--deadline", a.deadline, "seconds that a rank waits for others before it fails")
+      ->check(CLI::Range(1e-3, 1e9))
+      ->capture_default_str();
   app.add_flag("--share-gpus", a.share_gpus,
                "with --backend cuda: more processes than GPUs, to see that what they compute is right; times are none");
 }
@@ -143,6 +146,9 @@ int main(int argc, char** argv) {
     if (c.sweeps) add_sweep(sub, a);
     if (c.plans) add_planning(sub, a);
     if (c.trains) add_training(sub, a);
+    if (c.run == &program::train)
+      sub.add_option("--save-every", a.save_every, "steps after which --save-state writes, over what it wrote before")
+          ->check(CLI::Range(1l, 100000l));
     if (c.compares)
       sub.add_option("--compare", a.compare, "steps of each plan in the comparison")
           ->check(CLI::Range(0, 100000))

@@ -42,6 +42,7 @@ cfp::session_options arguments::session() const {
   o.table = profile;
   o.lazy = lazy;
   o.seed = seed;
+  o.deadline = deadline;
   o.tell = show_progress;
   return o;
 }
@@ -96,6 +97,7 @@ std::string read_text(const arguments& a, long need) {
 }  // namespace
 
 prepared prepare(const arguments& a) {
+  if (a.save_every > 0 && a.save_state.empty()) throw bad_input("--save-every: where to is missing, give --save-state");
   if (!a.plan.empty() && (a.explain || !a.against.empty()))
     throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
   if (a.batch % a.micro_batches != 0)

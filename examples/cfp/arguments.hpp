@@ -21,6 +21,7 @@ struct arguments {
   // the ranks
   std::string backend = "threads", mesh = "data=2", machine;
   bool share_gpus = false;
+  double deadline = 600;
   // planning
   long memory = 0;
   bool lazy = false, explain = false, unfused = false;
@@ -30,7 +31,7 @@ struct arguments {
   long most = 64l << 20;
   std::string save_machine;
   // training
-  long steps = 10;
+  long steps = 10, save_every = 0;
   int compare = 20;
   double rate = 3e-4, clip = 1;
   std::vector<long> schedule{2, 1000};
@@ -74,5 +75,6 @@ void introduce(prepared& p, const arguments& a);
 const cfp::found_plan& plan_and_print(prepared& p, const arguments& a);
 /// Writes what was asked for.
 void save(prepared& p, const arguments& a);
+void save_summary(prepared& p, const arguments& a, const std::string& json);
 
 }  // namespace program

@@ -68,7 +68,7 @@ int plan(const arguments& a) {
   introduce(p, a);
   const cfp::found_plan& found = plan_and_print(p, a);
   save(p, a);
-  if (!a.summary.empty() && is_first()) cfp::write_file(a.summary, found.json());
+  save_summary(p, a, found.json());
   return 0;
 }
 

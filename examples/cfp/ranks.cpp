@@ -19,6 +19,8 @@
 #include <cfp/backend/emulated_gpus.hpp>
 #endif
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -106,6 +108,7 @@ int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
     const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
     try {
       Pool pool(cfp::sizes(mesh));
+      pool.set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(a.deadline * 1e9)));
       same_everywhere(a, [&](std::vector<double>& x, cfp::reduction by) {
         pool.run([&](auto& context) { context.world.all_reduce(x.data(), x.size(), by); });
       });

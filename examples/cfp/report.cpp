@@ -4,7 +4,9 @@
 
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/core/shape_error.hpp>
+#include <cfp/model/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/session/first_process.hpp>
 
 #include <unistd.h>
 
@@ -82,6 +84,11 @@ const cfp::found_plan& plan_and_print(prepared& p, const arguments& a) {
 void save(prepared& p, const arguments& a) {
   if (!a.save_plan.empty()) p.session.save_plan(a.save_plan);
   if (!a.save_header.empty()) p.session.save_header(a.save_header);
+}
+
+void save_summary(prepared& p, const arguments& a, const std::string& json) {
+  if (a.summary.empty()) return;
+  cfp::in_first_process(p.session.ranks(), [&] { cfp::write_file(a.summary, json); });
 }
 
 }  // namespace program

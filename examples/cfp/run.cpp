@@ -1,7 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/read_mesh.hpp>
 
 #include <nlohmann/json.hpp>
@@ -33,10 +32,6 @@ json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found) {
   out["solve_seconds"] = found.solve_seconds;
   out["plans"] = json::array();
   return out;
-}
-
-void write(const arguments& a, const json& summary) {
-  if (!a.summary.empty() && is_first()) cfp::write_file(a.summary, summary.dump(1));
 }
 
 int check(bool holds, const char* broken) {
@@ -73,7 +68,7 @@ int do_all(const arguments& a) {
         check(c.counts_agree(), "collectives counted in the communicators differ from those inferred from the rules");
   }
   save(p, a);
-  write(a, summary);
+  save_summary(p, a, summary.dump(1));
   return broken > 0 ? 1 : 0;
 }
 

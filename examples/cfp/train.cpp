@@ -1,6 +1,7 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 namespace program {
@@ -11,14 +12,26 @@ int train(const arguments& a) {
   plan_and_print(p, a);
   save(p, a);
   const long every = std::max(1l, a.steps / 20);
-  const cfp::training_report report = p.session.train(p.text, a.steps, [&](const cfp::step_report& r) {
+  const auto tell = [&](const cfp::step_report& r) {
     if (is_first() && (r.step % every == 0 || r.step == 1))
       std::cout << "step " << r.step << ": loss " << r.loss << ", " << r.ms << " ms\n" << std::flush;
     return true;
-  });
+  };
+  cfp::training_report report;
+  long left = a.steps;
+  do {
+    const long some = a.save_every > 0 ? std::min(a.save_every, left) : left;
+    report.append(p.session.train(p.text, some, tell));
+    left -= some;
+    if (report.lost_at() > 0) break;  // what was saved before is worth more
+    if (!a.save_state.empty()) p.session.save_state(a.save_state);
+  } while (left > 0);
   std::cout << report;
-  if (!a.save_state.empty()) p.session.save_state(a.save_state);
-  return 0;
+  if (report.lost_at() == 0) return 0;
+  if (is_first() && !a.save_state.empty())
+    std::cerr << "--save-state " << a.save_state << ": not written after step " << report.lost_at()
+              << ", whose loss is no finite number\n";
+  return 1;
 }
 
 }  // namespace program

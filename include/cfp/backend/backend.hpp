@@ -7,6 +7,7 @@
 #include <cfp/core/mesh.hpp>
 #include <cfp/program/target.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -105,6 +106,8 @@ class backend {
   /// Calls the function on every rank at once, and returns when all have ended. Throws rank_failure, which says what
   /// each rank met, if any has failed.
   virtual void run(const std::function<void(rank&)>&) = 0;
+  /// How long a rank waits for others before it fails: 10 minutes unless set. Before the first job.
+  virtual void set_deadline(std::chrono::nanoseconds) = 0;
 
   virtual const mesh_shape& mesh() const = 0;
   virtual number type() const = 0;

@@ -3,6 +3,7 @@
 
 #include <cfp/backend/engine.hpp>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -114,6 +115,11 @@ class ranks_on final : public backend {
     }
   }
 
+  void set_deadline(std::chrono::nanoseconds limit) override {
+    pool_.set_deadline(limit);
+    if constexpr (requires { shared_.set_deadline(limit); }) shared_.set_deadline(limit);
+  }
+
   const mesh_shape& mesh() const override { return mesh_; }
   number type() const override { return type_; }
   const target& lowered_for() const override { return target_; }
@@ -135,7 +141,7 @@ class ranks_on final : public backend {
 
   const mesh_shape mesh_;
   const number type_;
-  const typename Device::parts shared_;
+  typename Device::parts shared_;
   const target target_;
   const std::string description_;
   Pool pool_;

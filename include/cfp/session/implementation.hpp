@@ -4,6 +4,7 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/plan/reasons.hpp>
+#include <cfp/session/first_process.hpp>
 #include <cfp/session/print.hpp>
 #include <cfp/session/race.hpp>
 #include <cfp/session/session_search.hpp>
@@ -219,15 +220,16 @@ CFP_INLINE void session::save_state(const std::string& path) {
 CFP_INLINE void session::save_plan(const std::string& path) {
   parts& s = *parts_;
   const found_plan& f = s.search();
-  if (s.ranks().is_first()) write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1));
+  in_first_process(s.ranks(), [&] { write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1)); });
 }
 
 CFP_INLINE void session::save_header(const std::string& path) {
   parts& s = *parts_;
   const found_plan& f = s.search();
-  if (!s.ranks().is_first()) return;
-  const segment_times times(s.blocks, s.segments, s.decided);
-  write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
+  in_first_process(s.ranks(), [&] {
+    const segment_times times(s.blocks, s.segments, s.decided);
+    write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
+  });
 }
 
 CFP_INLINE const graph& session::training_graph() const { return parts_->g; }

@@ -39,6 +39,7 @@ struct session_options {
   own_kernels kernels{};          ///< of operators that are not in the catalogue: cfp::kernels_of<my_op_t>()
   std::string name = "model";     ///< in tables, plans and headers: models of one name have one table and plan
   std::uint64_t seed = 1;         ///< of initial weights
+  double deadline = 600;          ///< seconds that a rank waits for others before it fails
   /// Called while something long goes on, by every process alike; false: stop, and throw `cancelled`.
   std::function<bool(const progress&)> tell{};
 };

@@ -16,8 +16,10 @@
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/session.hpp>
+#include <cfp/session/texts.hpp>
 #include <cfp/session/train.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -49,6 +51,7 @@ struct session::parts {
   // Throw `cancelled` on every process if one was told to stop.
   void tell(const std::string& what, double share = -1);
   void stop_if(bool told);
+  std::unique_ptr<backend> make(number type) const;
   backend& ranks();
   backend& ranks_in_full();
   std::string id() const;
@@ -98,6 +101,8 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
 CFP_INLINE session::parts::parts(const graph& forward, session_options options)
     : o(std::move(options)), mesh(read_mesh(o.mesh)) {
   if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
+  if (!(o.deadline > 0 && o.deadline <= 1e9))
+    throw bad_input("deadline must be seconds, more than 0 and at most 1e9, is " + detail::printed("%g", o.deadline));
   if (o.memory < 0) throw bad_input("memory must be bytes, or 0 for any, is " + std::to_string(o.memory));
   if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
@@ -146,6 +151,12 @@ CFP_INLINE void session::parts::stop_if(bool told) {
   if (stop > 0) throw cancelled();
 }
 
+CFP_INLINE std::unique_ptr<backend> session::parts::make(number type) const {
+  std::unique_ptr<backend> out = o.on(mesh, type, o.kernels);
+  out->set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(o.deadline * 1e9)));
+  return out;
+}
+
 CFP_INLINE backend& session::parts::ranks() {
   if (!on) {
     if (mesh.devices() > 1 && !detail::splits(decided))
@@ -153,7 +164,7 @@ CFP_INLINE backend& session::parts::ranks() {
                       "); choose axis sizes that divide one of its dimensions");
     std::unique_ptr<backend> made;
     try {
-      made = o.on(mesh, o.type, o.kernels);
+      made = make(o.type);
     } catch (const bad_input& e) {
       throw bad_input("mesh " + o.mesh + ": " + e.what());
     }
@@ -166,7 +177,7 @@ CFP_INLINE backend& session::parts::ranks() {
 
 CFP_INLINE backend& session::parts::ranks_in_full() {
   if (o.type == number::float32) return ranks();
-  if (!in_full) in_full = o.on(mesh, number::float32, o.kernels);
+  if (!in_full) in_full = make(number::float32);
   return *in_full;
 }
 

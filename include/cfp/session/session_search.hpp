@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/plan/search.hpp>
+#include <cfp/session/first_process.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/session_parts.hpp>
 
@@ -69,23 +70,24 @@ CFP_INLINE const found_plan& session::parts::search() {
   if (found) return *found;
   backend& here = ranks();
   profile_table table = measured_before();
-  // What was measured is kept, however it ended.
   const auto keep = [&] {
-    if (!o.table.empty() && here.is_first()) table.save(o.table);
+    if (!o.table.empty()) table.save(o.table);
   };
   found_plan out;
   try {
     profiler measure_with(g, decided, here, table);
     search_with(measure_with, out);
-  } catch (...) {
-    keep();
+  } catch (...) {  // what was measured is kept, however it ended; and how it ended is told, whatever becomes of that
+    if (here.is_first()) try {
+        keep();
+      } catch (const bad_input&) {}
     throw;
   }
   here.run([&](rank& r) {
     if (!r.choices().empty()) r.load(out.best.code, g, o.seed);  // all of its products are among them then
     if (r.number() == 0) table.choices = r.choices();
   });
-  keep();
+  in_first_process(here, keep);
   take(std::move(out));
   return *found;
 }

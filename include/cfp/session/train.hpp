@@ -5,6 +5,7 @@
 #include <cfp/backend/state_file.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
+#include <cfp/session/first_process.hpp>
 #include <cfp/session/heard_steps.hpp>
 #include <cfp/session/shared_batches.hpp>
 
@@ -133,10 +134,11 @@ class trainer {
     return out;
   }
 
-  /// Writes weights and optimizer state as they are now. Throws bad_state if the file cannot be written.
+  /// Writes weights and optimizer state as they are now. Throws bad_input, in every process, if the file cannot be
+  /// written: training can then go on.
   void save(const std::string& path) {
     std::optional<state_file<float>> to;
-    if (on_.is_first()) to.emplace(state_file<float>::create(path, g_, done_));
+    in_first_process(on_, [&] { to.emplace(state_file<float>::create(path, g_, done_)); });
     std::vector<float> elsewhere;
     on_all([&](rank& r) {
       const loaded_program& mine = loaded(r);
@@ -151,7 +153,7 @@ class trainer {
         r.barrier();
       }
     });
-    if (to) to->commit();
+    in_first_process(on_, [&] { to->commit(); });
   }
 
  private:

@@ -78,6 +78,13 @@ struct training_report {
   long first = 1, last = 0;  ///< steps
   std::vector<double> loss{}, ms{};
 
+  /// Goes on with what was trained next.
+  void append(const training_report& next) {
+    if (loss.empty()) first = next.first;
+    last = next.last;
+    loss.insert(loss.end(), next.loss.begin(), next.loss.end());
+    ms.insert(ms.end(), next.ms.begin(), next.ms.end());
+  }
   /// The first step whose loss is no finite number; 0: none.
   long lost_at() const {
     for (std::size_t i = 0; i < loss.size(); ++i)

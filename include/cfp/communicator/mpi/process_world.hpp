@@ -43,6 +43,7 @@ class process_world : public rank_grid {
     if (processes != size())
       throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the job " + std::to_string(processes) +
                       " processes; start it with mpirun -n " + std::to_string(size()));
+    meet();
     news_.open(rank_, size());
     for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis) {
       detail::process_group& g = groups_.emplace_back();
@@ -177,6 +178,20 @@ class process_world : public rank_grid {
 
  private:
   static constexpr int call_tag = 1;
+
+  // Groups are made without a deadline: first all must have come. One that ended before leaves MPI without a way to tell.
+  void meet() {
+    const auto start = std::chrono::steady_clock::now();
+    MPI_Request all = MPI_REQUEST_NULL;
+    detail::mpi_check(MPI_Ibarrier(MPI_COMM_WORLD, &all), "MPI_Ibarrier");
+    for (int here = 0;; std::this_thread::yield()) {
+      detail::mpi_check(MPI_Test(&all, &here, MPI_STATUS_IGNORE), "MPI_Test");
+      if (here != 0) return;
+      if (std::chrono::steady_clock::now() - start >= deadline_)
+        give_up("rank " + std::to_string(rank_) + " waited " + detail::milliseconds(deadline_) +
+                " for all processes of the job to make ranks: some have not, or have ended");
+    }
+  }
 
   // Before a call: throws if any rank is known to have failed.
   void begin(detail::process_group& g, const detail::collective_call& call) {

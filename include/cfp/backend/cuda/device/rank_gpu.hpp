@@ -6,6 +6,7 @@
 #include <cfp/backend/nobody.hpp>
 #include <cfp/communicator/nccl/nccl_communicator.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@ class basic_rank_gpu : public Gpu {
   /// What ranks share, and how they are connected.
   struct parts : Gpu::parts {
     nccl_options connected{};
+    void set_deadline(std::chrono::nanoseconds limit) { connected.deadline = limit; }
   };
   /// A recorded graph, and what it sends each time it is replayed.
   struct graph {
