@@ -5,13 +5,11 @@
 #include <cfp/backend/threads.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
-#include <cfp/export/plan_header.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/model/trace.hpp>
-#include <cfp/plan/reasons.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/session/lines.hpp>
@@ -152,7 +150,7 @@ CFP_INLINE void session::parts::stop_if(bool told) {
 }
 
 CFP_INLINE std::unique_ptr<backend> session::parts::make(number type) const {
-  std::unique_ptr<backend> out = o.on(mesh, type, o.kernels);
+  auto out = o.on(mesh, type, o.kernels);
   out->set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(o.deadline * 1e9)));
   return out;
 }

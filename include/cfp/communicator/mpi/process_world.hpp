@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -179,18 +178,15 @@ class process_world : public rank_grid {
  private:
   static constexpr int call_tag = 1;
 
-  // Groups are made without a deadline: first all must have come. One that ended before leaves MPI without a way to tell.
+  // Groups are made without a deadline: all must have come before. One that has ended cannot be asked.
   void meet() {
     const auto start = std::chrono::steady_clock::now();
     MPI_Request all = MPI_REQUEST_NULL;
     detail::mpi_check(MPI_Ibarrier(MPI_COMM_WORLD, &all), "MPI_Ibarrier");
-    for (int here = 0;; std::this_thread::yield()) {
-      detail::mpi_check(MPI_Test(&all, &here, MPI_STATUS_IGNORE), "MPI_Test");
-      if (here != 0) return;
+    for (int here = 0; here == 0; detail::mpi_check(MPI_Test(&all, &here, MPI_STATUS_IGNORE), "MPI_Test"))
       if (std::chrono::steady_clock::now() - start >= deadline_)
         give_up("rank " + std::to_string(rank_) + " waited " + detail::milliseconds(deadline_) +
                 " for all processes of the job to make ranks: some have not, or have ended");
-    }
   }
 
   // Before a call: throws if any rank is known to have failed.
