@@ -1,7 +1,7 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/read_mesh.hpp>
 
 #include <nlohmann/json.hpp>
