@@ -392,13 +392,13 @@ TEST_CASE("everything that is thrown is below cfp::error, by kind") {
 TEST_CASE("all operators without a kernel are named at once") {
   model net;
   const tensor x = net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1});
-  const tensor y = turned(bent(x));
+  const tensor y = scaled_by_t<3>{}(scaled_by_t<2>{}(turned(bent(x))));
   net.recorded.loss = op<"batch width, batch width -> ">{}(y, y).id;
   const graph g = differentiate(refine(net.recorded));
   const program p = single(g, sizeof(float));
   says(refused<rank_failure>([&] { ranks_for(p)->run([&](rank& r) { r.load(p, g, 1); }); }),
-       "operators 'bent', 'turned' are not in the catalogue: give the session .kernels = cfp::kernels_of<bent_t, "
-       "turned_t>()");
+       "operators 'bent', 'scaled_by', 'turned' are not in the catalogue: give the session .kernels = "
+       "cfp::kernels_of<bent_t, scaled_by_t<2>, scaled_by_t<3>, turned_t>()");
 }
 
 TEST_CASE("a plan of another model is refused with what is different") {
