@@ -5,8 +5,8 @@
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/segments.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/differentiate.hpp>
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 
 #include <chrono>

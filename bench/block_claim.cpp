@@ -7,8 +7,8 @@
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/untied.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/differentiate.hpp>
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/profile/machine/roofline.hpp>
 

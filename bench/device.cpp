@@ -5,8 +5,8 @@
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/threads.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/name_hash.hpp>
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/random_words.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/plan.hpp>

@@ -1,7 +1,7 @@
 // Described machines against what was published: collectives against every sweep in examples/machines, as described,
 // and corrected by the machine's other points (each predicted from the rest); products against OpenXLA's table of an
 // H100 (products.json).
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
 #include <cfp/profile/measure/measure.hpp>

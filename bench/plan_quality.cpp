@@ -3,8 +3,8 @@
 #include "carried.hpp"
 
 #include <cfp/families/families.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/differentiate.hpp>
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>

@@ -10,8 +10,8 @@
 #include <cfp/communicator/threads/run_ranks.hpp>
 #include <cfp/families/byte_text.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/differentiate.hpp>
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/machine_search.hpp>
 #include <cfp/profile/measure/profiler.hpp>

@@ -6,8 +6,8 @@
 
 #include <cfp/backend/threads.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/differentiate.hpp>
-#include <cfp/model/new_file.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/profile/machine/roofline.hpp>

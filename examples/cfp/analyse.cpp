@@ -1,7 +1,7 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 
 #if defined(CFP_WITH_GPUS)
 #include <cfp/profile/gpu_here.hpp>

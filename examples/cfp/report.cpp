@@ -4,7 +4,7 @@
 
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/core/shape_error.hpp>
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/first_process.hpp>
 

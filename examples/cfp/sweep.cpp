@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "ranks.hpp"
 
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/machine/machine_writer.hpp>
 #include <cfp/profile/measure/sweep.hpp>

@@ -46,6 +46,20 @@ inline constexpr struct halved_t : op<"... -> ...", halved_t> {
   }
 } halved;
 
+inline constexpr struct bent_t : op<"... -> ...", bent_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x + x * x;
+  }
+} bent;
+template <int By>
+struct scaled_by_t : op<"... -> ...", scaled_by_t<By>> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return T(By) * x;
+  }
+};
+
 graph halving_model() {
   model net;
   const dimension batch{"batch", 4}, sequence{"sequence", 8}, width{"width", 16}, hidden{"hidden", 32};
@@ -114,6 +128,18 @@ TEST_CASE("emulated GPUs run a user's own operators by the host's kernels") {
   CHECK(loss_difference(alone, losses_in(number::bfloat16)) <= 1e-3);
   CHECK_THROWS_AS(losses_in(number::float16), rank_failure);
   CHECK_THROWS_AS(train(*emulated_gpus(mesh, number::float32), single(g, sizeof(float)), g, text, 1, 3), rank_failure);
+}
+
+TEST_CASE("all operators that have no kernel on emulated GPUs are named at once") {
+  model net;
+  const tensor y = halved(scaled_by_t<2>{}(bent(net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1}))));
+  net.recorded.loss = op<"batch width, batch width -> ">{}(y, y).id;
+  const graph g = differentiate(refine(net.recorded));
+  const std::unique_ptr<backend> on = emulated_gpus(mesh_of({1}), number::float32, kernels_of<halved_t>());
+  const program p = data_parallel(g, mesh_of({1}), on->lowered_for());
+  CHECK_THROWS_WITH(on->run([&](rank& r) { r.load(p, g, 3); }),
+                    Catch::Contains("operators 'bent', 'scaled_by' have no kernel for GPUs: add them with "
+                                    "kernels.add<bent_t, scaled_by_t<2>>()"));
 }
 
 // Measured and trained in bfloat16, verified in float32 too.

@@ -39,6 +39,20 @@ gpt_config one_layer() {
   return c;
 }
 
+// Operators of a user's own, of which no kernels are there.
+inline constexpr struct bent_t : op<"... -> ...", bent_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x + x * x;
+  }
+} bent;
+inline constexpr struct turned_t : op<"... -> ...", turned_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x - x * x;
+  }
+} turned;
+
 void check_nothing_wrong() {
   CHECK(seen.misuses == 0);
   CHECK(seen.made == seen.destroyed + seen.aborted);
@@ -262,6 +276,21 @@ TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused")
     }
     check_nothing_wrong();
   }
+}
+
+TEST_CASE("all operators that have no kernel on a GPU are named at once, loaded or asked for its memory") {
+  stand_in::reset();
+  model net;
+  const tensor y = turned(bent(net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1})));
+  net.recorded.loss = op<"batch width, batch width -> ">{}(y, y).id;
+  const graph g = differentiate(refine(net.recorded));
+  const std::unique_ptr<backend> on = streamed::gpus(mesh_of({1}), number::float32, {});
+  program p = single(g, sizeof(float));
+  const auto says = Catch::Contains(
+      "operators 'bent', 'turned' have no kernel for GPUs: add them with kernels.add<bent_t, turned_t>()");
+  CHECK_THROWS_WITH(on->run([&](rank& r) { r.load(p, g, 3); }), says);
+  CHECK_THROWS_WITH(beside_bytes(*on, p, g), says);
+  check_nothing_wrong();
 }
 
 TEST_CASE("a rank that fails after its steps became graphs is reported by all, and nobody waits for ever") {

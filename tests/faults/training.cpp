@@ -8,7 +8,7 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/families/byte_text.hpp>
 #include <cfp/families/families.hpp>
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/session/first_process.hpp>

@@ -4,10 +4,13 @@
 
 #include "common.hpp"
 
+#include <cfp/block/fingerprint.hpp>
 #include <cfp/core/device_error.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/loss.hpp>
 #include <cfp/model/random_words.hpp>
+#include <cfp/model/structural_path.hpp>
+#include <cfp/profile/instruction_kind.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 
 #include <cmath>
@@ -167,6 +170,16 @@ inline constexpr struct peak_t : op<"... k -> ...; max k", peak_t> {
   }
 } peak;
 
+// One template, two operators. Its arguments may be as long as they like.
+template <int By, class... Tag>
+struct scaled_by_t : op<"... -> ...", scaled_by_t<By, Tag...>> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return T(By) * x;
+  }
+};
+struct a_tag_whose_name_alone_has_nearly_as_many_characters_as_fit_into_the_name_of_a_tensor_of_any_model {};
+
 model small(std::string_view hidden = "hidden", long size = 8) {
   model net;
   const dimension batch{"batch", 4}, wide{"width", 8}, inner{hidden, size};
@@ -232,6 +245,97 @@ TEST_CASE("a mistake in a model is said with the place of the call") {
   says(wrong([&] { lookup(w, row); }), "holds numbers, the operator takes indices there (element::index)");
 }
 
+TEST_CASE("a name that is too long is said with the place where it is given") {
+  model net;
+  const dimension a{"a", 2}, b{"b", 3};
+  const char* const longer = "abcdefghijklmnopqrstuvwx";
+  const std::string of_24 = "'abcdefghijklmnopqrstuvwx': has 24 characters, at most 23 fit";
+  const auto wrong = [&](const auto& call) { return refused<limit_reached>(call); };
+  CHECK(dimension("abcdefghijklmnopqrstuvw", 2).label == "abcdefghijklmnopqrstuvw");
+  says(wrong([&] { net.weight("w", {{longer, 4}, b}, {}); }), here(__LINE__) + of_24);
+  says(wrong([&] { net.input("x", {a, {longer, 4}}, element::real, {}); }), here(__LINE__) + of_24);
+  const tensor x = net.weight("x", {a, b}, {});
+  says(wrong([&] { net.renamed(x, "a", longer); }), here(__LINE__) + of_24);
+  says(wrong([&] { op<"(p q) b -> p q b">{}(x, size_of{longer, 2}); }), here(__LINE__) + of_24);
+
+  const std::string most(119, 'n'), more(120, 'n'), of_120 = "'" + more + "': has 120 characters, at most 119 fit";
+  CHECK(net.called(most, x).id == x.id);
+  says(wrong([&] { net.called(more, x); }), here(__LINE__) + of_120);
+  says(wrong([&] { net.weight(more, {a}, {}); }), here(__LINE__) + of_120);
+  says(wrong([&] { net.input(more, {a}, element::real, {}); }), here(__LINE__) + of_120);
+  says(wrong([&] { net.scope(more); }), here(__LINE__) + of_120);
+  const tensor y = net.input("y", {a, b}, element::real, {});
+  const std::string scope(115, 's');
+  net.scope(scope);
+  says(wrong([&] { relu(y); }), here(__LINE__) + "'" + scope + ".relu': has 120 characters, at most 119 fit");
+  model other;  // what is added to a model to train it says where what it belongs to was made
+  const std::string weight(115, 'w');
+  const tensor w = other.weight(weight, {a, b}, {});
+  const int line = __LINE__ + 1;
+  const tensor sum = add(w, w);
+  other.recorded.loss = op<"a b, a b -> ">{}(sum, sum).id;
+  says(wrong([&] { differentiate(refine(other.recorded)); }),
+       here(line) + "'" + weight + ".add.grad': has 124 characters, at most 119 fit");
+}
+
+TEST_CASE("what no refinement and no gradient can do is said with the place of the call") {
+  const auto wrong = [](const model& net) {
+    return refused<shape_error>([&] { differentiate(refine(net.recorded)); });
+  };
+  model net;
+  const tensor x = net.weight("x", {{"b", 3}, {"a", 12}}, {});
+  const tensor y = relu(op<"b (p q) -> b p q">{}(x, size_of{"q", 4}));
+  const tensor z = relu(op<"b (p q) -> b p q">{}(x, size_of{"q", 6}));
+  says(wrong(net), here(__LINE__ - 1) + "x: rules cut a dimension in ways that do not align ('a': 4 and 6)");
+  CHECK(y.id != z.id);
+
+  model rows;
+  const tensor table = rows.weight("table", {{"rows", 12}, {"width", 4}}, {});
+  op<"(p q) width -> p q width">{}(table, size_of{"q", 4});
+  lookup(table, rows.input("row", {{"batch", 4}}, element::index, {0, 0, 12}));
+  says(wrong(rows), here(__LINE__ - 1) + "table.lookup: an indexed factor cannot be cut into this many parts (");
+
+  model most;
+  most.recorded.loss = peak(most.weight("w", {{"k", 4}}, {})).id;
+  says(wrong(most), here(__LINE__ - 1) + "w.peak: a maximum or minimum has no gradient of its own");
+}
+
+TEST_CASE("operators of one template have its name, and are told apart by its arguments") {
+  using namespace cfp::detail;
+  static_assert(label_of_type("users::swiglu_t") == "swiglu" && label_of_type("gelu") == "gelu");
+  static_assert(label_of_type("n::{anonymous}::part_t<0, n::how::right>") == "part");
+  static_assert(label_of_type("n::(anonymous namespace)::part_t<0, n::how::right>") == "part");
+  static_assert(label_of_type("n::outer<int>::inner_t") == "inner" && label_of_type("f()::here_t") == "here");
+  static_assert(label_of_type("n::said_t<cfp::lit<9>{\"a -> b::c\"}>") == "said");
+  static_assert(without_namespaces("n::{anonymous}::part_t<0, n::how::right>") == "part_t<0, n::how::right>");
+  static_assert(without_namespaces("n::outer<int>::inner_t") == "outer<int>::inner_t");
+  using tag = a_tag_whose_name_alone_has_nearly_as_many_characters_as_fit_into_the_name_of_a_tensor_of_any_model;
+  static_assert(info<scaled_by_t<2, tag>>.label == "scaled_by" && info<scaled_by_t<3>>.label == "scaled_by");
+  static_assert(info<scaled_by_t<3>>.type == "scaled_by_t<3>" && info<bent_t>.type == "bent_t");
+  static_assert(info<slope<bent_t, 0>>.type == "bent_t" && template_arguments(info<bent_t>).empty());
+
+  const auto with = [](const auto& scaled) {
+    model net;
+    const tensor y = scaled(net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1}));
+    net.recorded.loss = op<"batch width, batch width -> ">{}(y, y).id;
+    return differentiate(refine(net.recorded));
+  };
+  const graph twice = with(scaled_by_t<2, tag>{}), thrice = with(scaled_by_t<3>{}), again = with(scaled_by_t<3>{});
+  CHECK(twice.find("w.scaled_by") >= 0);
+  CHECK(twice.find("w.scaled_by.grad") >= 0);
+  const auto seen = [](const graph& g) {
+    const program p = single(g, sizeof(float));
+    std::string kinds;
+    for (const instruction& i : p.code) kinds += i.nothing ? "" : kind_of(i, p, g).label() + "\n";
+    return std::pair(fingerprint(g, all_operations(g)), kinds);
+  };
+  CHECK(seen(again) == seen(thrice));
+  CHECK(seen(twice).first != seen(thrice).first);
+  CHECK(seen(twice).second != seen(thrice).second);
+  CHECK(structural_paths(again).all() == structural_paths(thrice).all());
+  CHECK(structural_paths(twice).all() != structural_paths(thrice).all());
+}
+
 TEST_CASE("everything that is thrown is below cfp::error, by kind") {
   const std::string machines = std::string(CFP_SOURCE_DIR) + "/examples/machines/";
   // A model that does not fit, a rule that cannot be read, an operator without a gradient.
@@ -288,13 +392,13 @@ TEST_CASE("everything that is thrown is below cfp::error, by kind") {
 TEST_CASE("all operators without a kernel are named at once") {
   model net;
   const tensor x = net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1});
-  const tensor y = turned(bent(x));
+  const tensor y = scaled_by_t<3>{}(scaled_by_t<2>{}(turned(bent(x))));
   net.recorded.loss = op<"batch width, batch width -> ">{}(y, y).id;
   const graph g = differentiate(refine(net.recorded));
   const program p = single(g, sizeof(float));
   says(refused<rank_failure>([&] { ranks_for(p)->run([&](rank& r) { r.load(p, g, 1); }); }),
-       "operators 'bent', 'turned' are not in the catalogue: give the session .kernels = cfp::kernels_of<bent_t, "
-       "turned_t>()");
+       "operators 'bent', 'scaled_by', 'turned' are not in the catalogue: give the session .kernels = "
+       "cfp::kernels_of<bent_t, scaled_by_t<2>, scaled_by_t<3>, turned_t>()");
 }
 
 TEST_CASE("a plan of another model is refused with what is different") {

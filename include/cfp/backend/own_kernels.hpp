@@ -4,6 +4,7 @@
 #include <cfp/core/bad_input.hpp>
 #include <cfp/program/call.hpp>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,16 +22,36 @@ struct own_kernel {
 
 using own_kernels = std::vector<own_kernel>;
 
-/// What is said where operators have no kernel: the line to add.
-inline bad_input own_kernels_missing(const std::set<std::string>& operators) {
+/// What operators that have no kernel are called, by their types.
+using kernels_missing = std::map<std::string, std::string>;
+
+/// Those of a graph; `has` says of an operator whether it has a kernel.
+template <class Has>
+kernels_missing missing_in(const graph& g, const Has& has) {
+  kernels_missing out;
+  for (const operation& o : g.operations)
+    if (!has(*o.op)) out.emplace(o.op->type, o.op->label);
+  return out;
+}
+
+/// What is said of them: their names, what `of_one` or `of_many` say, and the line to add, which ends with their types.
+inline bad_input said_of(const kernels_missing& operators, const std::string& of_one, const std::string& of_many) {
+  std::set<std::string> called;
   std::string names, types;
-  for (const std::string& op : operators) {
-    names += (names.empty() ? "'" : ", '") + op + "'";
-    types += (types.empty() ? "" : ", ") + op + "_t";
+  for (const auto& [type, label] : operators) {
+    if (called.insert(label).second) names += (names.empty() ? "'" : ", '") + label + "'";
+    types += (types.empty() ? "" : ", ") + type;
   }
-  return bad_input((operators.size() == 1 ? "operator " : "operators ") + names +
-                   (operators.size() == 1 ? " is" : " are") +
-                   " not in the catalogue: give the session .kernels = cfp::kernels_of<" + types + ">()");
+  return bad_input((called.size() == 1 ? "operator " + names + of_one : "operators " + names + of_many) + "<" + types +
+                   ">()");
+}
+inline bad_input host_kernels_missing(const kernels_missing& operators) {
+  const std::string line = " not in the catalogue: give the session .kernels = cfp::kernels_of";
+  return said_of(operators, " is" + line, " are" + line);
+}
+inline bad_input gpu_kernels_missing(const kernels_missing& operators) {
+  return said_of(operators, " has no kernel for GPUs: add it with kernels.add",
+                 " have no kernel for GPUs: add them with kernels.add");
 }
 
 }  // namespace cfp

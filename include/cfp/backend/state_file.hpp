@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cfp/backend/state_header.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/model/graph.hpp>
-#include <cfp/model/new_file.hpp>
 
 #include <boost/interprocess/file_mapping.hpp>
 #include <boost/interprocess/mapped_region.hpp>

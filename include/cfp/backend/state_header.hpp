@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
-#include <cfp/solve/json_reader.hpp>
+#include <cfp/file/json_reader.hpp>
 
 #include <charconv>
 #include <cstdint>

@@ -28,6 +28,7 @@ inline std::string fingerprint(const graph& g, const std::vector<int>& operation
   for (int o : operations) {
     const operation& op = g.at(o);
     out += op.op->label;
+    out += template_arguments(*op.op);
     out += ' ';
     for (long s : op.sizes) put(s);
     for (double s : op.scalars) put(s);

@@ -3,9 +3,9 @@
 
 #include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_names.hpp>
+#include <cfp/file/json_reader.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/read_mesh.hpp>
-#include <cfp/solve/json_reader.hpp>
 
 #include <algorithm>
 #include <map>

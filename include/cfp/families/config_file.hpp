@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
-#include <cfp/solve/json_reader.hpp>
+#include <cfp/file/json_reader.hpp>
+#include <cfp/file/whole_file.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -22,12 +22,14 @@ struct backward_operations {
     }
     if (!any || o.op->statistic) return;
     if (o.op->gradient_steps == 0 && o.r.combine != reduction::sum)
-      throw shape_error(
-          "a maximum or minimum has no gradient of its own: mark the operator "
-          "`statistic`, and let the operator that takes it own the gradient");
+      throw shape_error(said_of(
+          o,
+          "a maximum or minimum has no gradient of its own: mark the operator `statistic`, and let the operator "
+          "that takes it own the gradient"));
     if (o.op->gradient_steps > 0) return written(forward, dz);
     if (o.op->body == op_body::routine)
-      throw shape_error("a routine has no gradient of its own: give the operator a `gradient`, or mark it `statistic`");
+      throw shape_error(
+          said_of(o, "a routine has no gradient of its own: give the operator a `gradient`, or mark it `statistic`"));
     const pattern z = o.r.results[0];
     for (int i = 0; i < o.operands.size(); ++i) {
       if (i == o.op->index_operand || !sums.wants(o.operands[i])) continue;
@@ -49,6 +51,13 @@ struct backward_operations {
   }
 
  private:
+  constexpr sentence said_of(const operation& o, const char* what) const {
+    sentence why;
+    say_place(why, g[o.results[0]].at);
+    say(why, g[o.results[0]].label.view(), ": ", what);
+    return why;
+  }
+
   // A gradient operator whose rule is made of patterns of the forward rule.
   constexpr void emit(int forward, const op_info& op, const list<pattern, max_operands>& patterns,
                       const list<int, max_operands>& operands, int target, bool keep_marks) {

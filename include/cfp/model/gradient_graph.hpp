@@ -14,7 +14,7 @@ struct gradient_graph {
 
   constexpr int gradient_value(int of, const char* suffix) {
     value v = g[of];
-    v.label += suffix;
+    v.label = named_at<long_name>(v.at, v.label, suffix);
     v.role = value_role::gradient;
     v.of = of;
     v.producer = -1;

@@ -1,6 +1,7 @@
 // The operator graph: values (tensors) and the operations between them, in an order in which they can run.
 #pragma once
 
+#include <cfp/model/source_place.hpp>
 #include <cfp/op/info.hpp>
 
 #include <vector>
@@ -61,6 +62,7 @@ struct value {
   int producer = -1;  ///< operation, or -1
   int of = -1;        ///< the value this is a gradient or state of
   filling fill;
+  source_place at{};  ///< the call that made it, or what it is a gradient or state of
 
   constexpr int rank() const { return shape.size(); }
   /// Bytes of one element as it is computed with and sent, where a number takes `real_bytes`. Weights rest as wide

@@ -29,7 +29,7 @@ class model {
   constexpr tensor weight(std::string_view label, std::initializer_list<dimension> dims, filling fill,
                           const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     const element type = dims.size() > 1 ? element::real : element::wide;
-    return declare(join(scope_, label), dims, type, value_role::weight, fill, {file, line});
+    return declare(join(scope_, label, {file, line}), dims, type, value_role::weight, fill, {file, line});
   }
   /// What a layer gets from the one before it: its gradient is wanted too.
   constexpr tensor activation(std::string_view label, std::initializer_list<dimension> dims,
@@ -37,8 +37,9 @@ class model {
     return declare(label, dims, element::real, value_role::activation, {}, {file, line});
   }
   /// Names a tensor that was computed.
-  constexpr tensor called(std::string_view label, tensor t) {
-    recorded[t.id].label = join(scope_, label);
+  constexpr tensor called(std::string_view label, tensor t, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE()) {
+    recorded[t.id].label = join(scope_, label, {file, line});
     return t;
   }
   /// Calls a dimension of a tensor otherwise from here on: where two names are meant to be one.
@@ -52,7 +53,7 @@ class model {
       else if (v.dims[d] == to) taken = d;
     }
     if (found >= 0 && taken < 0) {
-      v.dims[found] = name(to);
+      v.dims[found] = named_at<name>(at_, to);
       v.lent[found] = false;
       return t;
     }
@@ -66,17 +67,16 @@ class model {
   constexpr long size(tensor t, int dim) const { return recorded[t.id].shape[dim]; }
 
   /// Names of what follows start with this, as parameters of checkpoints do ("h.0.attn").
-  constexpr void scope(std::string_view prefix) { scope_ = long_name(prefix); }
+  constexpr void scope(std::string_view prefix, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    scope_ = named_at<long_name>({file, line}, prefix);
+  }
   constexpr const long_name& scope() const { return scope_; }
 
   constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
                        const list<size_of, 4>& given, const source_place& at = {});
 
-  static constexpr long_name join(std::string_view a, std::string_view b) {
-    long_name out(a);
-    if (!out.empty()) out += ".";
-    out += b;
-    return out;
+  static constexpr long_name join(std::string_view a, std::string_view b, const source_place& at = {}) {
+    return named_at<long_name>(at, a, a.empty() ? "" : ".", b);
   }
 
  private:
@@ -84,7 +84,8 @@ class model {
                            filling fill, const source_place& at) {
     at_ = at;
     value v;
-    v.label = long_name(label);
+    v.label = named_at<long_name>(at, label);
+    v.at = at;
     for (const dimension& d : dims) {
       v.group.push(static_cast<signed char>(v.shape.size()));
       v.shape.push(d.size);
@@ -102,7 +103,7 @@ class model {
   template <class... Piece>
   constexpr int fail_at(const op_info& op, const Piece&... piece) {
     sentence why;
-    say(why, join(scope_, op.label).view(), ": ", piece...);
+    say(why, join(scope_, op.label, at_).view(), ": ", piece...);
     return fail(why);
   }
   constexpr int fail(const sentence& why) { return fail(shape_problem{"operands do not fit", {}, {}, 0, 0, why}); }
@@ -153,7 +154,7 @@ constexpr binding model::bind(const op_info& op, const parsed_rule& read, const 
     it.bound.problem = {binding_problem::unreadable, -1, -1, 0, 0, {}, read.problem};
   if (!it.bound.problem) it.bound = cfp::bind(read.value, views, sizes);
   if (it.bound.problem) {
-    const long_name where = join(scope_, op.label);
+    const long_name where = join(scope_, op.label, at_);
     const operator_view seen{where.view(), op.rule, op.linear, true};
     fail(detail::binding_explainer{{seen, it, views, mesh_shape{}}}.words());
   }
@@ -167,9 +168,9 @@ constexpr long_name model::label_of(const op_info& op, const list<int, max_opera
     if (recorded[v].role != value_role::weight) continue;
     const std::string_view w = recorded[v].label.view();
     const bool said = w.ends_with(".weight") || w.ends_with(".bias");
-    return join(said ? w.substr(0, w.rfind('.')) : w, op.label);
+    return join(said ? w.substr(0, w.rfind('.')) : w, op.label, at_);
   }
-  return join(scope_, op.label);
+  return join(scope_, op.label, at_);
 }
 
 // Result number k of an operation, with the names its operands have for its dimensions.
@@ -180,8 +181,9 @@ constexpr value model::result_of(const operation& o, const binding& b, int k) co
   v.label = label_of(*o.op, o.operands);
   if (o.r.results.size() > 1) {
     const char index[3] = {'.', static_cast<char>('0' + k), '\0'};
-    v.label += index;
+    v.label = named_at<long_name>(at_, v.label, index);
   }
+  v.at = at_;
   for (int i = 0; i < p.factors.size(); ++i) {
     if (p.group[i] < v.shape.size()) {  // a dimension of several: the rule gave its name
       v.shape.back() *= o.sizes[p.factors[i]];
@@ -229,10 +231,8 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
         (o.r.operands[0].dim_of(f) < 0 || o.r.operands[1].dim_of(f) < 0))
       return fail_at(op, "'", label.view(), "' is summed over by a product and must stand in both operands");
     if (o.sizes[f] > 0) continue;
-    sentence why;
-    say(why, join(scope_, op.label).view(), ": the operands do not show the size of '", label.view(), "' in \"",
-        op.rule, "\": give cfp::size_of{\"", label.view(), "\", its size} behind them");
-    return fail(why);
+    return fail_at(op, "the operands do not show the size of '", label.view(), "' in \"", op.rule,
+                   "\": give cfp::size_of{\"", label.view(), "\", its size} behind them");
   }
   list<value, max_results> results;  // before any is added: names are views of what is recorded
   for (int k = 0; k < o.r.results.size(); ++k) {

@@ -13,7 +13,14 @@ namespace detail {
 // Cuts of a dimension: sizes of its minor ends, ascending, each dividing the next.
 using cut_list = list<long, max_dims>;
 
-constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v, shape_problem& problem) {
+// Whose rule cuts which dimension.
+struct cut_place {
+  const value& of;
+  int dimension = 0;
+  const source_place& at;
+};
+
+constexpr bool add_cut(cut_list& cuts, long c, long size, const cut_place& in, shape_problem& problem) {
   if (c <= 1 || c >= size || cuts.contains(c) || problem.what != nullptr) return false;
   int at = 0;
   while (at < cuts.size() && cuts[at] < c) ++at;
@@ -21,7 +28,13 @@ constexpr bool add_cut(cut_list& cuts, long c, long size, const value& v, shape_
   for (int i = 0; i < cuts.size(); ++i) {
     const long next = i + 1 < cuts.size() ? cuts[i + 1] : size;
     if (next % cuts[i] != 0)
-      problem = {"rules cut a dimension in ways that do not align", v.label, v.dims[0], cuts[i], next};
+      problem = {"rules cut a dimension in ways that do not align",
+                 in.of.label,
+                 in.of.dims[in.dimension],
+                 cuts[i],
+                 next,
+                 {},
+                 in.at};
   }
   return true;
 }
@@ -64,15 +77,16 @@ struct refiner {
       const value& v = g[id];
       auto& cuts = of_value[static_cast<std::size_t>(id)];
       for (int d = 0; d < v.rank(); ++d) {
+        const cut_place here{v, d, g[o.results[0]].at};
         long minor = 1;
         for (int k = p.factors.size() - 1; k >= 0; --k) {
           if (p.group[k] != d) continue;
           const int f = p.factors[k];
-          changed |= add_cut(cuts[d], minor, v.shape[d], v, problem);
-          for (long c : factors[f]) changed |= add_cut(cuts[d], c * minor, v.shape[d], v, problem);
+          changed |= add_cut(cuts[d], minor, v.shape[d], here, problem);
+          for (long c : factors[f]) changed |= add_cut(cuts[d], c * minor, v.shape[d], here, problem);
           const long end = minor * o.sizes[f];
           for (long c : cut_list(cuts[d]))
-            if (c > minor && c < end) changed |= add_cut(factors[f], c / minor, o.sizes[f], v, problem);
+            if (c > minor && c < end) changed |= add_cut(factors[f], c / minor, o.sizes[f], here, problem);
           minor = end;
         }
       }
@@ -121,8 +135,13 @@ struct refiner {
       parts.push(atoms(cuts[f]));
       const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
       if (needs_one && parts[f] > 1 && problem.what == nullptr)
-        problem = {"an indexed factor cannot be cut into this many parts", long_name(o.op->label), o.r.factors[f].label,
-                   parts[f], 1};
+        problem = {"an indexed factor cannot be cut into this many parts",
+                   g[o.results[0]].label,
+                   o.r.factors[f].label,
+                   parts[f],
+                   1,
+                   {},
+                   g[o.results[0]].at};
       for (int k = 0; k < parts[f]; ++k) {
         sizes.push(atom_size(cuts[f], o.sizes[f], k));
         named.push(false);
@@ -163,7 +182,7 @@ struct refiner {
 constexpr graph refine(const graph& traced) {
   detail::refiner r(traced);
   graph g = r.run();
-  if (r.problem.what != nullptr) throw shape_error(words(r.problem));
+  if (r.problem.what != nullptr) throw shape_error(words(r.problem, r.problem.at));
   return g;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/model/graph.hpp>
-#include <cfp/model/tensor.hpp>
+#include <cfp/model/source_place.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -13,6 +13,7 @@ struct shape_problem {
   name factor;
   long left = 0, right = 0;
   sentence said{};  ///< all of it, where it is written already
+  source_place at{};
 };
 
 /// "h.0.mlp.gelu: wrong number of scalars (1 and 0)".
@@ -24,14 +25,6 @@ constexpr sentence words(const shape_problem& e) {
   if (!e.factor.empty()) say(s, "'", e.factor.view(), "': ");
   say(s, e.left, " and ", e.right, ")");
   return s;
-}
-
-/// "main.cpp:41: ", of a long path its end.
-constexpr void say_place(sentence& s, const source_place& at) {
-  if (at.file == nullptr) return;
-  std::string_view file(at.file);
-  if (file.size() > 100) file.remove_prefix(file.size() - 100);
-  say(s, file, ":", static_cast<long>(at.line), ": ");
 }
 
 /// The same, behind the place of the call.

@@ -62,7 +62,8 @@ class structural_paths {
     return mixed(name_hash(text), static_cast<std::uint64_t>(v.role) * 8 + static_cast<std::uint64_t>(v.type));
   }
   static std::uint64_t rule_of(const operation& o) {
-    std::string text = std::string(o.op->label) + " " + std::string(spell(o.r).view());
+    std::string text(o.op->label);
+    text.append(template_arguments(*o.op)).append(" ").append(spell(o.r).view());
     for (const long n : o.sizes) text += " " + std::to_string(n);
     return mixed(name_hash(text), static_cast<std::uint64_t>(o.when));
   }

@@ -3,6 +3,7 @@
 
 #include <cfp/core/parse.hpp>
 #include <cfp/core/propagate.hpp>
+#include <cfp/op/type_text.hpp>
 
 #include <array>
 
@@ -38,6 +39,7 @@ enum class op_body : std::uint8_t {
 
 struct op_info {
   std::string_view label;
+  std::string_view type;  ///< as it is written, without namespaces; nothing where the rule is all of it
   std::string_view rule;
   op_body body = op_body::map;
   linearity linear = linearity::none;
@@ -49,6 +51,11 @@ struct op_info {
   const gradient_step* gradient = nullptr;            ///< written out by hand, where that is better
   int gradient_steps = 0;
 };
+
+/// "<2>": what tells operators of one template apart, which have one label.
+constexpr std::string_view template_arguments(const op_info& op) {
+  return op.type.substr(detail::outside(op.type, 0, "<"));
+}
 
 /// Elements of one operand in another order, or added up, as a rule alone says: a copy's kernel does it.
 constexpr bool rearranges(const op_info& op) {

@@ -16,6 +16,7 @@
 #include <cfp/core/check.hpp>
 #include <cfp/core/config.hpp>
 #include <cfp/op/definition.hpp>
+#include <cfp/op/type_text.hpp>
 
 #include <utility>
 
@@ -24,21 +25,6 @@ namespace cfp::inline v0_1 {
 template <class T>
 struct dual;           // op/math.hpp, for those whose functors are differentiated
 struct first_operand;  // model/tensor.hpp, for those that are called
-
-namespace detail {
-
-template <class Op>
-constexpr std::string_view type_label() {
-  std::string_view s = __PRETTY_FUNCTION__;  // "... [with Op = cfp::gelu_t; ...]"
-  s = s.substr(s.find("Op = ") + 5);
-  s = s.substr(0, s.find_first_of(";]"));
-  if (s.find('<') == std::string_view::npos)
-    if (const auto colon = s.rfind(':'); colon != std::string_view::npos) s = s.substr(colon + 1);
-  if (s.ends_with("_t")) s.remove_suffix(2);
-  return s;
-}
-
-}  // namespace detail
 
 namespace detail {
 
@@ -115,7 +101,7 @@ struct op : decltype(detail::traits_of<Rule, Derived>()) {
   static constexpr bool named = !std::is_void_v<Derived>;
   static constexpr std::string_view label() {
     if constexpr (!named) return parse(Rule.view()).operands.size() == 2 ? "einsum" : "rearrange";
-    else return detail::type_label<Derived>();
+    else return detail::label_of_type(detail::compiler_text<Derived>());
   }
 
   /// Applies the operator to tensors of a model (numbers among the arguments are its scalars).
@@ -201,11 +187,20 @@ inline constexpr op_info info = detail::make_info<Op>();
 
 namespace detail {
 
+/// How a user writes the type; nothing where the rule is all of it. That of a slope is its operator's.
+template <class Op>
+inline constexpr std::string_view written_type = without_namespaces(compiler_text<Op>());
+template <lit Rule>
+inline constexpr std::string_view written_type<op<Rule>> = std::string_view{};
+template <class Op, int Operand>
+inline constexpr std::string_view written_type<slope<Op, Operand>> = written_type<Op>;
+
 template <class Op>
 constexpr op_info make_info() {
   if constexpr (!Op::rule_source.empty()) static_assert(defined<Op>());  // slopes have none
   op_info out;
   out.label = Op::label();
+  out.type = written_type<Op>;
   out.rule = Op::rule_source;
   out.body = Op::body;
   out.linear = Op::linear;

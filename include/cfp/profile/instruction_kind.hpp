@@ -51,7 +51,8 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
   }
   const auto operator_kind = [&](const instruction& of) {
     const call c = bind_call(p, g, of, 0);
-    instruction_kind out{std::string(c.op->op->label) + " ", {}};
+    instruction_kind out{std::string(c.op->op->label), {}};
+    out.kind.append(template_arguments(*c.op->op)).append(" ");
     const auto put = [&](const pattern& pat, int b) {
       if (p[b].is_view()) out.kind += '~';
       for (const signed char f : pat.factors) out.kind += static_cast<char>('a' + f);

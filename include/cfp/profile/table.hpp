@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/json_reader.hpp>
+#include <cfp/file/new_file.hpp>
+#include <cfp/file/whole_file.hpp>
 #include <cfp/profile/summary.hpp>
-#include <cfp/solve/json_reader.hpp>
 
 #include <nlohmann/json.hpp>
 

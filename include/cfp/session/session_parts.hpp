@@ -5,6 +5,7 @@
 #include <cfp/backend/threads.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
+#include <cfp/file/whole_file.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>

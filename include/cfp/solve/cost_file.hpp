@@ -1,8 +1,8 @@
 // Cost graphs as JSON: written so that they read back the same, read with every mistake named where it stands.
 #pragma once
 
+#include <cfp/file/json_reader.hpp>
 #include <cfp/solve/cost_graph.hpp>
-#include <cfp/solve/json_reader.hpp>
 
 namespace cfp::inline v0_1 {
 

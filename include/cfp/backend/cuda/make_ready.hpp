@@ -24,12 +24,14 @@ struct parts {
       : all(std::move(k)), fused(std::make_shared<const fusions>(
                                std::vector<known_chain>(all->chains().begin(), all->chains().end()), sizeof(T) == 2)) {}
 
+  bool has(const op_info& op) const { return all->has(op); }
   target lowered_for() const { return {sizeof(T), &fused->patterns(), &fused->same(), &fusions::walks}; }
 };
 
 namespace detail {
 
 /// A Device here also has
+///   parts                    what its GPUs share: cuda::parts, or what is made of them
 ///   prepare(call, epilogue)  a product made ready, or none if the epilogue is not known; throws if the product is not
 ///   state()                  where kernels read step and pass
 template <class Device>
@@ -38,7 +40,7 @@ class maker {
   using queue = typename Device::queue;
 
  public:
-  maker(Device& on, const parts<T, queue>& with, const places& where)
+  maker(Device& on, const typename Device::parts& with, const places& where)
       : device_(on), parts_(with), where_(where), workspace_(&where.workspace) {}
 
   ready<queue> make(const instruction& i) {
@@ -52,6 +54,8 @@ class maker {
 
  private:
   ready<queue> of_operator(const call& c) {
+    if (!parts_.has(*c.op->op))  // all that the graph lacks are said at once
+      throw gpu_kernels_missing(missing_in(where_.g, [this](const op_info& op) { return parts_.has(op); }));
     const kernel_functions<queue> k = parts_.all->find(*c.op->op);
     ready<queue> out;
     if (k.workspace) out.workspace = k.workspace(device_.main(), c);
@@ -213,17 +217,17 @@ class maker {
   }
 
   Device& device_;
-  const parts<T, queue>& parts_;
+  const typename Device::parts& parts_;
   const places& where_;
   void* const* workspace_;
 };
 
 }  // namespace detail
 
-/// Throws bad_input for an operator that has no kernel.
+/// Throws bad_input with the names of all operators of the graph that have no kernel, where this is one.
 template <class Device>
-ready<typename Device::queue> make_ready(Device& on, const parts<typename Device::number, typename Device::queue>& with,
-                                         const places& where, const instruction& i) {
+ready<typename Device::queue> make_ready(Device& on, const typename Device::parts& with, const places& where,
+                                         const instruction& i) {
   return detail::maker<Device>(on, with, where).make(i);
 }
 

@@ -32,6 +32,13 @@ struct parts : cuda::parts<T, queue> {
   own_kernels for_host{};  ///< of operators that the kernels for GPUs lack
 
   using cuda::parts<T, queue>::parts;
+  bool has(const op_info& op) const { return by_host(op) != nullptr || cuda::parts<T, queue>::has(op); }
+  /// The host's kernels of an operator, or none.
+  const own_kernel* by_host(const op_info& op) const {
+    for (const own_kernel& k : for_host)
+      if (k.op == &op) return &k;
+    return nullptr;
+  }
 };
 
 /// All but the ranks it works with. Numbers are stored as T.
@@ -78,8 +85,8 @@ class gpu : public tick_clock {
 
   ready<queue> make_ready(const places& where, const instruction& i) {
     if (i.kind != instruction::narrow && i.fusion < 0)
-      for (const own_kernel& k : parts_.for_host)
-        if (k.op == where.g.at(i.op).op) return by_host(k, where.bound(i));
+      if (const own_kernel* const k = parts_.by_host(*where.g.at(i.op).op); k != nullptr)
+        return by_host(*k, where.bound(i));
     return cuda::make_ready<gpu>(*this, parts_, where, i);
   }
   /// Alone; what follows it is left to kernels. Like cuBLASLt, it multiplies numbers of one type.

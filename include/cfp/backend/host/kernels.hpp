@@ -7,7 +7,6 @@
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/op/all.hpp>
 
-#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -163,15 +162,12 @@ class kernels {
   /// Throws bad_input with the operator's name if there is no kernel for it.
   function find(const op_info& op) const {
     if (const function known = found(op)) return known;
-    throw own_kernels_missing({std::string(op.label)});
+    throw host_kernels_missing({{std::string(op.type), std::string(op.label)}});
   }
   /// The same, with the names of all operators of a graph that have none.
   function find(const op_info& op, const graph& g) const {
     if (const function known = found(op)) return known;
-    std::set<std::string> missing;
-    for (const operation& o : g.operations)
-      if (!found(*o.op)) missing.insert(std::string(o.op->label));
-    throw own_kernels_missing(missing);
+    throw host_kernels_missing(missing_in(g, [this](const op_info& o) { return found(o) != nullptr; }));
   }
 
  private:

@@ -1,8 +1,9 @@
 // Machines as JSON files that people read, correct and extend; a mistake is refused by name.
 #pragma once
 
+#include <cfp/file/json_reader.hpp>
+#include <cfp/file/whole_file.hpp>
 #include <cfp/profile/machine/machine_check.hpp>
-#include <cfp/solve/json_reader.hpp>
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // Machines written as the files that `load_machine` reads.
 #pragma once
 
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 
 #include <nlohmann/json.hpp>

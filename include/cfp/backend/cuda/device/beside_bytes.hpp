@@ -18,6 +18,7 @@ class idle_device {
  public:
   using number = typename Device::number;
   using queue = typename Device::queue;
+  using parts = typename Device::parts;
   struct product {
     bool made = false;
     explicit operator bool() const { return made; }
@@ -53,10 +54,9 @@ inline long lost_in_pages(long bytes) {
 
 }  // namespace detail
 
-/// Throws bad_input for an operator that has no kernel.
+/// Throws bad_input for operators that have no kernel.
 template <class Device>
-long beside_bytes(Device& on, const parts<typename Device::number, typename Device::queue>& with, const program& p,
-                  const graph& g, int rank) {
+long beside_bytes(Device& on, const typename Device::parts& with, const program& p, const graph& g, int rank) {
   detail::idle_device<Device> idle(on);
   const std::vector<void*> at = detail::nowhere(p);
   void* const none = nullptr;

@@ -5,11 +5,13 @@
 #include <cfp/backend/cuda/chain/chains.hpp>
 #include <cfp/backend/cuda/chain/run_chain.hpp>
 #include <cfp/backend/cuda/kernel/dropout_kernel.hpp>
+#include <cfp/backend/cuda/kernel/kernel_functions.hpp>
 #include <cfp/backend/cuda/kernel/map_functions.hpp>
 #include <cfp/backend/cuda/kernel/queue_places_kernel.hpp>
 #include <cfp/backend/cuda/kernel/rotary_kernel.hpp>
 #include <cfp/backend/cuda/kernel/square_kernel.hpp>
 #include <cfp/backend/cuda/kernel/update_kernel.hpp>
+#include <cfp/backend/own_kernels.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/op/all.hpp>
 
@@ -21,27 +23,6 @@
 #include <vector>
 
 namespace cfp::inline v0_1::cuda {
-
-/// What a kernel finds on the device beside the tensors.
-struct surroundings {
-  const step_state* state = nullptr;
-  void* workspace =
-      nullptr;  ///< of at least as many bytes as the kernel asks for, at a multiple of 256; free again when it has run
-};
-
-/// How an operator runs. The step and the micro-batch of a call are not read: `surroundings` has them.
-template <class Queue>
-struct kernel_functions {
-  void (*run)(const Queue&, const call&, const surroundings&) = nullptr;
-  long (*workspace)(const Queue&, const call&) = nullptr;  ///< bytes, or null: none
-};
-
-/// How one operator runs on many tensors.
-template <class Queue>
-struct many_functions {
-  void (*run)(const Queue&, std::span<const call>, const surroundings&) = nullptr;
-  long (*workspace)(std::span<const call>) = nullptr;  ///< bytes, or null: none
-};
 
 /// How a chain runs.
 template <class Queue>
@@ -127,21 +108,12 @@ class kernels {
 
   /// Throws bad_input with the operator's name if there is no kernel for it.
   functions find(const op_info& op) const {
-    switch (op.body) {
-      case op_body::unstack: return {&routines::unstack, nullptr};
-      case op_body::stack: return {&routines::stack, nullptr};
-      case op_body::update: return {&routines::adamw, nullptr};
-      case op_body::accumulate: return {&routines::accumulate, nullptr};
-      case op_body::product:
-      case op_body::map:
-      case op_body::routine: break;
-    }
-    const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
-    if (at == table_.end())
-      throw bad_input("operator '" + std::string(op.label) + "' has no kernel for GPUs: add it with kernels.add<" +
-                      std::string(op.label) + "_t>()");
-    return at->second;
+    const functions known = found(op);
+    if (known.run == nullptr) throw gpu_kernels_missing({{std::string(op.type), std::string(op.label)}});
+    return known;
   }
+  /// Whether an operator can be run alone: by a kernel, or by a library.
+  bool has(const op_info& op) const { return op.body == op_body::product || found(op).run != nullptr; }
 
   /// Of an operator that `fusions` gathers.
   static many_functions<Queue> find_many(const op_info& op) {
@@ -155,6 +127,20 @@ class kernels {
   const std::vector<chain_functions<Queue>>& chains() const { return chains_; }
 
  private:
+  functions found(const op_info& op) const {
+    switch (op.body) {
+      case op_body::unstack: return {&routines::unstack, nullptr};
+      case op_body::stack: return {&routines::stack, nullptr};
+      case op_body::update: return {&routines::adamw, nullptr};
+      case op_body::accumulate: return {&routines::accumulate, nullptr};
+      case op_body::product:
+      case op_body::map:
+      case op_body::routine: break;
+    }
+    const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
+    return at == table_.end() ? functions{} : at->second;
+  }
+
   template <int Part>
   void add_part();
   template <int... Part>

@@ -4,27 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1::detail {
-
-/// What a file holds, or nothing: not of a device, which may have no end.
-inline std::optional<std::string> whole_file(const std::string& path) {
-  std::error_code none;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || !std::filesystem::is_regular_file(path, none)) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 /// A value in a sentence. Arrays and objects may be long, and as deep as they like.
 inline std::string shown(const nlohmann::json& value) {
