@@ -3,7 +3,6 @@
 
 #include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/threads.hpp>
-#include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/file/whole_file.hpp>
 #include <cfp/model/checked.hpp>
