@@ -71,9 +71,15 @@ inline mesh_shape joined(const mesh_shape& mesh, int a) {
   return out;
 }
 
+inline decision_graph decided(const graph& g, const block_structure& blocks, const mesh_shape& mesh,
+                              const machine_options& options, const held_axis& held = {}) {
+  const stage_timer deciding(options.clock, stage::strategies);
+  return decisions(g, blocks, mesh, axis_choice::regathered, held);
+}
+
 inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
                           const machine_options& options) {
-  mesh_plans out{mesh, decisions(g, blocks, mesh, axis_choice::regathered), {}};
+  mesh_plans out{mesh, decided(g, blocks, mesh, options), {}};
   out.plans = machine_search(g, mesh, out.decisions, m, options).compare();
   return out;
 }
@@ -97,7 +103,7 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
     held = held_of(two.decisions, two.plans.found()->p.choices, 1 - a, 2 - 2 * a);
   }
   for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1;) {
-    mesh_plans now{mesh, decisions(g, blocks, mesh, axis_choice::regathered, held), {}};
+    mesh_plans now{mesh, decided(g, blocks, mesh, options, held), {}};
     machine_search search(g, mesh, now.decisions, m, options);
     now.plans.candidates = search.candidates();
     now.plans.least = search.least;
@@ -119,7 +125,10 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
                                              const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
-  const block_structure blocks = parallel_blocks(g);
+  const block_structure blocks = [&] {
+    const stage_timer finding(options.clock, stage::graph);
+    return parallel_blocks(g);
+  }();
   std::vector<mesh_plans> out;
   for (const mesh_shape& mesh : meshes) {
     if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
