@@ -2,11 +2,10 @@
 // program they become.
 #pragma once
 
-#include <cfp/plan/alpa.hpp>
+#include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/stage_clock.hpp>
 #include <cfp/plan/usual_plans.hpp>
-#include <cfp/profile/machine/roofline.hpp>
 #include <cfp/profile/machine/timeline.hpp>
 
 #include <chrono>
@@ -29,7 +28,8 @@ struct evaluated {
 struct priced_plans {
   std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
   std::vector<evaluated> usual, alpa;
-  long least = 0;  ///< bytes of the leanest plan that was evaluated
+  cost_graph sums;  ///< of parts, that plans were found by
+  long least = 0;   ///< bytes of the leanest plan that was evaluated
 
   /// The fastest that fits of some, or nullptr.
   static const evaluated* fastest(const std::vector<evaluated>& plans) {
@@ -74,17 +74,8 @@ class machine_search {
   /// Counts what was priced so far by measured figures and by described ones.
   const described_times& times() const { return times_; }
 
-  /// Sums of parts, of what weights communicate a share.
-  const cost_graph& costs(double counted = 1) {
-    auto& known = costs_[counted];
-    if (!known) {
-      const stage_timer pricing(options_.clock, stage::prices);
-      roofline prices(g_, mesh_, d_, times_, options_.lowered_for);
-      prices.of_weights = counted;
-      known = prices.build();
-    }
-    return *known;
-  }
+  /// Sums of parts, with the first share of what weights communicate.
+  const cost_graph& costs() { return prices().counted.front(); }
 
   /// Prices a plan by its program.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
@@ -124,7 +115,7 @@ class machine_search {
   template <class Policy = exact_policy>
   std::optional<evaluated> alpa(bool limited, const Policy& by = {}) {
     const auto begin = clock::now();
-    cost_graph now = alpas_costs();
+    cost_graph now = prices().alpa;
     if (limited) now.memory_limit = options_.memory;
     return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
   }
@@ -155,10 +146,10 @@ class machine_search {
   std::vector<evaluated> candidates() {
     std::vector<evaluated> out;
     const auto all = clock::now();
-    for (const double counted : options_.counted) {
+    for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (std::chrono::duration<double>(begin - all).count() > options_.search_seconds) break;
-      std::optional<evaluated> best = within_limit(costs(counted), all);
+      std::optional<evaluated> best = within_limit(sums, all);
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
@@ -179,6 +170,7 @@ class machine_search {
         if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
     out.candidates = candidates();
     out.least = least;
+    out.sums = costs();
     return out;
   }
 
@@ -205,9 +197,12 @@ class machine_search {
     const stage_timer solving(options_.clock, stage::solve);
     return by();
   }
-  cost_graph alpas_costs() const {
+  const machine_costs& prices() {
+    if (prices_) return *prices_;
     const stage_timer pricing(options_.clock, stage::prices);
-    return alpa_costs(g_, mesh_, d_, options_.lowered_for).build();
+    machine_pricing pricing_all(g_, mesh_, d_, times_, options_.lowered_for);
+    pricing_all.of_weights = options_.counted;
+    return prices_.emplace(pricing_all.prices());
   }
   plan realised(const std::string& label, const std::vector<int>& choices, const schedule& order) const {
     const stage_timer lowering(options_.clock, stage::lower);
@@ -241,7 +236,7 @@ class machine_search {
   const machine machine_;
   machine_options options_;
   described_times times_;
-  std::map<double, std::optional<cost_graph>> costs_;
+  std::optional<machine_costs> prices_;
 };
 
 }  // namespace cfp

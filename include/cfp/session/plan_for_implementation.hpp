@@ -157,8 +157,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   out.best = found->p;
   out.operators_ms = found->when.operators;
   out.exposed_ms = found->when.exposed;
-  out.lines = detail::lines_of(out.best, g, first.decisions,
-                               machine_search(g, first.mesh, first.decisions, m, options).costs());
+  out.lines = detail::lines_of(out.best, g, first.decisions, first.plans.sums);
   out.of = std::make_shared<machine_plan::details>(
       machine_plan::details{g, first.mesh, std::move(first.decisions), out.model});
   return out;
