@@ -20,16 +20,14 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
                         const std::vector<int>& operations, long real_bytes, bool forms_given = false,
                         const std::vector<delivery>& wanted = {}) {
   detail::lowerer l{g, mesh, plan, real_bytes, forms_given};
-  l.from_outside.resize(g.values.size());
+  std::vector<index> delivered;
+  for (const delivery& d : wanted) delivered.push_back({d.value});
+  l.make_room(operations, delivered);
   l.out.mesh = mesh;
   l.out.real_bytes = real_bytes;
-  l.held.resize(g.values.size());
-  l.update_of.resize(g.values.size());
-  l.materialised.resize(g.values.size());
   for (int o : operations)
     for (int k = 0; k < g.at(o).results.size(); ++k)
-      if (const int x = overwritten(g.at(o), k); x >= 0)
-        l.update_of[static_cast<std::size_t>(g.at(o).operands[x])].id = o;
+      if (const int x = overwritten(g.at(o), k); x >= 0) l.of(g.at(o).operands[x]).update = o;
   bool computes_loss = false, forward = true, updates = false;
   const auto finish_pass = [&] {
     if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0), g[g.loss].type);

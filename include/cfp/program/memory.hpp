@@ -39,17 +39,24 @@ inline std::vector<lifetime> lifetimes(const program& p) {
 /// Lets an all-reduce work in the memory of an operand that nothing reads afterwards.
 inline void reduce_in_place(program& p) {
   std::vector<lifetime> life = lifetimes(p);
+  std::vector<int> last_read(p.buffers.size(), -1);        // of a root: the instruction
+  std::vector<std::vector<int>> others(p.buffers.size());  // buffers that share its memory
+  for (std::size_t i = 0; i < p.code.size(); ++i)
+    for (const int b : p.code[i].in) last_read[static_cast<std::size_t>(p[b].root)] = static_cast<int>(i);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].root != static_cast<int>(b))
+      others[static_cast<std::size_t>(p.buffers[b].root)].push_back(static_cast<int>(b));
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     instruction& c = p.code[i];
     if (c.kind != instruction::reshard || c.step.kind != conversion_step::all_reduce) continue;
     const int from = p[c.in[0]].root, to = c.out[0];
-    bool last = !p[from].persistent;
-    for (std::size_t j = i + 1;
-         j < p.code.size() && last && static_cast<int>(j) <= life[static_cast<std::size_t>(from)].to; ++j)
-      for (int b : p.code[j].in) last = last && p[b].root != from;
-    if (!last) continue;
-    for (buffer& b : p.buffers)
-      if (b.root == to) b.root = from;
+    if (p[from].persistent || last_read[static_cast<std::size_t>(from)] > static_cast<int>(i)) continue;
+    std::vector<int>& moved = others[static_cast<std::size_t>(to)];
+    moved.push_back(to);
+    for (const int b : moved) p[b].root = from;
+    others[static_cast<std::size_t>(from)].insert(others[static_cast<std::size_t>(from)].end(), moved.begin(),
+                                                  moved.end());
+    last_read[static_cast<std::size_t>(from)] = last_read[static_cast<std::size_t>(to)];
     life[static_cast<std::size_t>(from)].to = life[static_cast<std::size_t>(to)].to;
   }
 }
@@ -60,26 +67,32 @@ inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
   for (buffer& b : p.buffers) b.offset = -1;
-  std::vector<int> order, placed;
+  std::vector<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0)
       order.push_back(static_cast<int>(b));
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return p[a].bytes > p[b].bytes; });
   p.arena_bytes = 0;
+  struct piece {
+    lifetime when;
+    long from, to;  // in the arena
+  };
+  std::vector<piece> placed;  // by where they begin
+  placed.reserve(order.size());
   for (int b : order) {
     const lifetime& mine = life[static_cast<std::size_t>(b)];
     long at = 0;
-    for (int other : placed) {  // sorted by offset
-      const lifetime& theirs = life[static_cast<std::size_t>(other)];
-      if (theirs.to < mine.from || mine.to < theirs.from) continue;
-      if (p[other].offset >= at + p[b].bytes) break;
-      const long end = p[other].offset + p[other].bytes;
-      at = std::max(at, (end + memory_alignment - 1) / memory_alignment * memory_alignment);
+    for (const piece& other : placed) {
+      if (other.when.to < mine.from || mine.to < other.when.from) continue;
+      if (other.from >= at + p[b].bytes) break;
+      at = std::max(at, (other.to + memory_alignment - 1) / memory_alignment * memory_alignment);
     }
     p[b].offset = at;
     p.arena_bytes = std::max(p.arena_bytes, at + p[b].bytes);
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), b, [&](int x, int y) { return p[x].offset < p[y].offset; }), b);
+    const piece mine_placed{mine, at, at + p[b].bytes};
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), mine_placed,
+                                   [](const piece& x, const piece& y) { return x.from < y.from; }),
+                  mine_placed);
   }
 }
 

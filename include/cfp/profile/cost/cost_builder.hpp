@@ -20,7 +20,8 @@ namespace cfp::inline v0_1 {
 class cost_builder {
  public:
   cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
-      : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes) {}
+      : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes), reads_(reads_of(g)),
+        plan_(sharding::replicated(g)) {}
   virtual ~cost_builder() = default;
   /// What programs are lowered for.
   const target& lowered_for() const { return target_; }
@@ -135,21 +136,21 @@ class cost_builder {
 
   void price(priced& into, std::size_t c) {
     const decision& n = d_.nodes[into.node];
-    sharding plan = sharding::replicated(g_);
     for (std::size_t i = 0; i < n.operations.size(); ++i)
-      plan.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
+      plan_.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
     std::vector<delivery> wanted;
     if (n.kind == decision::rest_of_weight)
       wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
-    program p = lower(g_, mesh_, plan, n.operations, real_bytes_, false, wanted);
-    target_.complete(p, g_);
+    program p = lower(g_, mesh_, plan_, n.operations, real_bytes_, false, wanted);
+    target_.complete(p, g_, reads_);
     const long unknown = unknown_;
-    const figures ms = program_times(n, c, plan, p);
+    const figures ms = program_times(n, c, plan_, p);
     for (std::size_t w = 0; w < ms.size(); ++w) into.time[w].set(c, ms[w]);
     into.known[c] = asking_ || unknown_ == unknown;
     const program_memory memory = memory_of(p, g_);
     into.memory[c] = memory.kept;
     into.transient[c] = memory.transient;
+    for (const int o : n.operations) plan_.assigned[static_cast<std::size_t>(o)] = {};
   }
 
   // How often a step brings a tensor from one decision to another: weights, and what updates read, once.
@@ -234,6 +235,8 @@ class cost_builder {
   const decision_graph& d_;
   const target target_;
   const long real_bytes_;
+  const std::vector<int> reads_;
+  sharding plan_;  // all but the choice that is priced is replicated
   std::map<std::string, priced> unique_;
   detail::known_conversions conversions_;
   detail::known_partitions partitions_;
