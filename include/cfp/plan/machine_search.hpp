@@ -59,6 +59,7 @@ struct machine_options {
   /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
   stage_clock* clock = nullptr;  ///< counts where the time goes
+  unsigned threads = 0;          ///< that search meshes; 0: as many as run at a time here. What is found is the same
 };
 
 class machine_search {
@@ -204,9 +205,9 @@ class machine_search {
     pricing_all.of_weights = options_.counted;
     return prices_.emplace(pricing_all.prices());
   }
-  plan realised(const std::string& label, const std::vector<int>& choices, const schedule& order) const {
+  plan realised(const std::string& label, const std::vector<int>& choices, const schedule& order) {
     const stage_timer lowering(options_.clock, stage::lower);
-    return realise(label, g_, mesh_, d_, choices, options_.lowered_for, order);
+    return realise(label, g_, mesh_, d_, choices, options_.lowered_for, order, &conversions_);
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
@@ -237,6 +238,7 @@ class machine_search {
   machine_options options_;
   described_times times_;
   std::optional<machine_costs> prices_;
+  known_conversions conversions_;
 };
 
 }  // namespace cfp

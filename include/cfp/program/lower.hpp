@@ -15,11 +15,12 @@ struct delivery {
 };
 
 /// Lowers the given operations (ascending). What they need from outside is given in the partition its own update
-/// holds it in, else as first needed (in every form needed, if `forms_given`). `real_bytes` is the size of a number.
+/// holds it in, else as first needed (in every form needed, if `forms_given`). `real_bytes` is the size of a number;
+/// `conversions`, if given, spares finding again what is known.
 constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& plan,
                         const std::vector<int>& operations, long real_bytes, bool forms_given = false,
-                        const std::vector<delivery>& wanted = {}) {
-  detail::lowerer l{g, mesh, plan, real_bytes, forms_given};
+                        const std::vector<delivery>& wanted = {}, known_conversions* conversions = nullptr) {
+  detail::lowerer l{g, mesh, plan, real_bytes, forms_given, conversions};
   std::vector<index> delivered;
   for (const delivery& d : wanted) delivered.push_back({d.value});
   l.make_room(operations, delivered);

@@ -3,6 +3,7 @@
 
 #include <cfp/core/shape_error.hpp>
 #include <cfp/model/sharding.hpp>
+#include <cfp/program/known_conversions.hpp>
 #include <cfp/program/program.hpp>
 
 #include <algorithm>
@@ -14,7 +15,8 @@ struct lowerer {
   const mesh_shape& mesh;
   const sharding& plan;
   long real_bytes;
-  bool forms_given;  // tensors from outside are there in every form that is needed
+  bool forms_given;                          // tensors from outside are there in every form that is needed
+  known_conversions* conversions = nullptr;  // none: found anew
   program out{};
   std::vector<index>
       touched{};  // values, ascending, where the operations are a part of the graph: the others need no room
@@ -73,8 +75,13 @@ struct lowerer {
     return b;
   }
 
+  constexpr conversion cheapest(int v, const buffer& from, const partition& target) const {
+    if (conversions == nullptr) return convert(from.held, target, g[v].shape, width(from.type), mesh);
+    return (*conversions)(g[v].shape, width(from.type), mesh, from.held, target);
+  }
+
   constexpr int convert_to(int v, int from, const partition& target) {
-    const conversion c = convert(out[from].held, target, g[v].shape, width(out[from].type), mesh);
+    const conversion c = cheapest(v, out[from], target);
     if (!c.possible) throw shape_error("a partition cannot be converted: a dimension does not divide");
     int at = from;
     for (const conversion_step& s : c.steps) {
@@ -159,7 +166,7 @@ struct lowerer {
     for (int b : of(v).held) {
       if (out[b].type != type) continue;
       if (out[b].held == p) return b;
-      const conversion c = convert(out[b].held, p, g[v].shape, width(type), mesh);
+      const conversion c = cheapest(v, out[b], p);
       if (!c.possible) continue;
       if (best < 0 || c.bytes < least.bytes || (c.bytes == least.bytes && c.steps.size() < least.steps.size())) {
         best = b;

@@ -61,6 +61,56 @@ inline void reduce_in_place(program& p) {
   }
 }
 
+namespace detail {
+
+/// Pieces of the arena that are given away: all of them, and those in use in each of some stretches of a program, by
+/// where they begin.
+class placed_pieces {
+ public:
+  struct piece {
+    lifetime when;
+    long from, to;  // in the arena
+  };
+
+  explicit placed_pieces(int instructions) : stretch_(instructions / stretches + 1), used_in_(stretches + 1) {}
+
+  /// The lowest place that is free for so long.
+  long lowest(const lifetime& when, long bytes) const {
+    static const std::vector<piece> none;
+    const int first = when.from / stretch_, last = when.to / stretch_;
+    const std::vector<piece>& a = last - first > 1 ? all_ : used_in_[static_cast<std::size_t>(first)];
+    const std::vector<piece>& b = last - first == 1 ? used_in_[static_cast<std::size_t>(last)] : none;
+    long at = 0;
+    for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+      const piece& other = j == b.size() || (i < a.size() && a[i].from <= b[j].from) ? a[i++] : b[j++];
+      if (other.when.to < when.from || when.to < other.when.from) continue;
+      if (other.from >= at + bytes) break;
+      at = std::max(at, (other.to + memory_alignment - 1) / memory_alignment * memory_alignment);
+    }
+    return at;
+  }
+
+  void put(const piece& p) {
+    insert(all_, p);
+    for (int s = p.when.from / stretch_; s <= p.when.to / stretch_; ++s)
+      insert(used_in_[static_cast<std::size_t>(s)], p);
+  }
+
+ private:
+  static constexpr int stretches = 64;
+  static void insert(std::vector<piece>& into, const piece& p) {
+    into.insert(
+        std::upper_bound(into.begin(), into.end(), p, [](const piece& x, const piece& y) { return x.from < y.from; }),
+        p);
+  }
+
+  int stretch_;  // instructions
+  std::vector<piece> all_;
+  std::vector<std::vector<piece>> used_in_;  // each stretch
+};
+
+}  // namespace detail
+
 /// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory.
 /// Largest first, each at the lowest place that is free.
 inline void plan_memory(program& p) {
@@ -73,26 +123,13 @@ inline void plan_memory(program& p) {
       order.push_back(static_cast<int>(b));
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return p[a].bytes > p[b].bytes; });
   p.arena_bytes = 0;
-  struct piece {
-    lifetime when;
-    long from, to;  // in the arena
-  };
-  std::vector<piece> placed;  // by where they begin
-  placed.reserve(order.size());
+  detail::placed_pieces placed(static_cast<int>(p.code.size()));
   for (int b : order) {
     const lifetime& mine = life[static_cast<std::size_t>(b)];
-    long at = 0;
-    for (const piece& other : placed) {
-      if (other.when.to < mine.from || mine.to < other.when.from) continue;
-      if (other.from >= at + p[b].bytes) break;
-      at = std::max(at, (other.to + memory_alignment - 1) / memory_alignment * memory_alignment);
-    }
+    const long at = placed.lowest(mine, p[b].bytes);
     p[b].offset = at;
     p.arena_bytes = std::max(p.arena_bytes, at + p[b].bytes);
-    const piece mine_placed{mine, at, at + p[b].bytes};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), mine_placed,
-                                   [](const piece& x, const piece& y) { return x.from < y.from; }),
-                  mine_placed);
+    placed.put({mine, at, at + p[b].bytes});
   }
 }
 

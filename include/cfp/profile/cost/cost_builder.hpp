@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cfp/block/decisions.hpp>
-#include <cfp/profile/cost/known_conversions.hpp>
 #include <cfp/profile/cost/known_partitions.hpp>
 #include <cfp/profile/cost/known_tables.hpp>
 #include <cfp/profile/cost/program_memory.hpp>
@@ -141,7 +140,7 @@ class cost_builder {
     std::vector<delivery> wanted;
     if (n.kind == decision::rest_of_weight)
       wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
-    program p = lower(g_, mesh_, plan_, n.operations, real_bytes_, false, wanted);
+    program p = lower(g_, mesh_, plan_, n.operations, real_bytes_, false, wanted, &conversions_);
     target_.complete(p, g_, reads_);
     const long unknown = unknown_;
     const figures ms = program_times(n, c, plan_, p);
@@ -238,7 +237,7 @@ class cost_builder {
   const std::vector<int> reads_;
   sharding plan_;  // all but the choice that is priced is replicated
   std::map<std::string, priced> unique_;
-  detail::known_conversions conversions_;
+  known_conversions conversions_;
   detail::known_partitions partitions_;
   std::map<std::vector<long>, std::vector<shared_table>> pairs_;  // of edges of the last graph
   std::vector<std::string> key_of_;                               // of a decision: what it computes under which choices
