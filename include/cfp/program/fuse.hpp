@@ -208,6 +208,7 @@ struct fuser {
 /// Leaves out instructions that others stand for.
 inline void erase(program& p, const std::vector<bool>& gone) {
   std::vector<instruction> code;
+  code.reserve(p.code.size());
   int begin = 0, end = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     if (gone[i]) continue;

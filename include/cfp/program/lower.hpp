@@ -5,6 +5,9 @@
 #include <cfp/program/count_collectives.hpp>
 #include <cfp/program/lowerer.hpp>
 
+#include <utility>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 /// A tensor that is wanted in a partition once the operations before `before` have run.
@@ -26,6 +29,8 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   l.make_room(operations, delivered);
   l.out.mesh = mesh;
   l.out.real_bytes = real_bytes;
+  l.out.buffers.reserve(2 * operations.size());
+  l.out.code.reserve(2 * operations.size());
   for (int o : operations)
     for (int k = 0; k < g.at(o).results.size(); ++k)
       if (const int x = overwritten(g.at(o), k); x >= 0) l.of(g.at(o).operands[x]).update = o;
@@ -55,9 +60,11 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   l.out.passes = g.passes;
   l.out.begin = static_cast<int>(l.before.size());
   l.out.end += l.out.begin;
-  for (const instruction& i : l.out.code) l.before.push_back(i);
-  l.out.code = l.before;
-  return l.out;
+  if (!l.before.empty()) {
+    for (instruction& i : l.out.code) l.before.push_back(std::move(i));
+    l.out.code = std::move(l.before);
+  }
+  return std::move(l.out);
 }
 
 constexpr std::vector<int> all_operations(const graph& g) {

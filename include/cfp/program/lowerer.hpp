@@ -7,6 +7,7 @@
 #include <cfp/program/program.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace cfp::inline v0_1::detail {
 
@@ -108,7 +109,7 @@ struct lowerer {
         i.out.push(scratch(out[at], bytes));
         i.out.push(scratch(out[at], bytes));
       }
-      (once_per_step(v) ? before : out.code).push_back(i);
+      (once_per_step(v) ? before : out.code).push_back(std::move(i));
       at = next;
     }
     return keep(v, at);
@@ -122,7 +123,7 @@ struct lowerer {
     i.in.push(from);
     const int made = allocate(v, out[from].held, type, false);
     i.out.push(made);
-    (g.passes > 1 ? before : out.code).push_back(i);
+    (g.passes > 1 ? before : out.code).push_back(std::move(i));
     return keep(v, made);
   }
 
@@ -228,7 +229,7 @@ struct lowerer {
       out[i.out[0]].persistent = out[i.in[0]].persistent;
       i.nothing = true;
     }
-    out.code.push_back(i);
+    out.code.push_back(std::move(i));
   }
 };
 
