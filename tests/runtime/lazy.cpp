@@ -41,19 +41,19 @@ class frozen : public cost_builder {
     }
     return bound * (1.1 + 0.4 * static_cast<double>(std::hash<std::string>()(key) % 1000) / 1000);
   }
-  double program_time(const decision& n, std::size_t c, const sharding&, const program& p) override {
+  figures program_times(const decision& n, std::size_t c, const sharding&, const program& p) override {
     double ms = 0;
     for (std::size_t i = 0; i < p.code.size(); ++i) ms += p.runs(i) * times_(p.code[i], p, g_);
-    return answer(choices_of(n) + "#" + std::to_string(c), ms);
+    return {answer(choices_of(n) + "#" + std::to_string(c), ms)};
   }
-  double step_time(int v, const partition& from, const conversion_step& s) override {
+  figures step_times(int v, const partition& from, const conversion_step& s) override {
     const partition to = after(from, s);
     const auto bytes = static_cast<double>(
         (elements(local_shape(from, g_[v].shape, mesh_)) + elements(local_shape(to, g_[v].shape, mesh_))) *
         g_[v].width(real_bytes_));
     std::string key = std::to_string(s.kind) + " " + std::to_string(s.axis) + " " + std::to_string(bytes);
-    return answer(key, 1e3 * (machine_.device.launch + bytes / (s.communicates() ? machine_.levels.back().bandwidth
-                                                                                 : machine_.device.bandwidth)));
+    return {answer(key, 1e3 * (machine_.device.launch + bytes / (s.communicates() ? machine_.levels.back().bandwidth
+                                                                                  : machine_.device.bandwidth)))};
   }
   const machine machine_;
   described_times times_;

@@ -252,7 +252,7 @@ std::string converted(rank_pool& pool, const conversion_case& c, Combine&& combi
   const sharding none = sharding::replicated(g);
   cfp::detail::lowerer l{g, c.mesh, none, sizeof(double), false};
   l.out.mesh = c.mesh;
-  l.held.resize(1);
+  l.make_room(all_operations(g), {});
   const int given = l.keep(0, l.allocate(0, c.from, element::real, true));
   const int got = l.convert_to(0, given, c.to);
   program p = l.out;

@@ -233,7 +233,7 @@ TEST_CASE("Alpa's plan is the same by its own solver, the integer program, and b
   const graph g = differentiate(refine(gpt(small_tests::tiny_config())));
   const mesh_shape mesh = small_tests::mesh_of({4});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
-  const cost_graph costs = alpa_costs(g, mesh, d, 2).build();
+  const cost_graph costs = machine_pricing(g, mesh, d, plain_machine(mesh), 2).prices().alpa;
   const solution ours = solve(costs), its = integer_program_policy().solve(costs);
   REQUIRE(ours.optimal);
   REQUIRE(its.optimal);

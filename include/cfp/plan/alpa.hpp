@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cfp/plan/named.hpp>
-#include <cfp/profile/cost/cost_builder.hpp>
+#include <cfp/program/program.hpp>
 #include <cfp/solve/policy.hpp>
 
 namespace cfp::inline v0_1 {
@@ -20,6 +20,22 @@ inline double alpa_cost(collective_kind kind, double bytes, double n, double bet
     case collective_kind::broadcast: return 1 + sent + 0.001;
   }
   return 0;
+}
+
+/// Of a step of a conversion; `local`: bytes that a device holds before it.
+inline double alpa_cost(const conversion_step& s, const partition& from, long local, const mesh_shape& mesh) {
+  if (!s.communicates()) return 0;
+  const auto n = static_cast<double>(mesh.size(s.axis));
+  return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n,
+                   s.axis == 0 ? 1 : 0.1);
+}
+
+/// Of what a program communicates.
+inline double alpa_cost(const program& p) {
+  double cost = 0;
+  for (const instruction& i : p.code)
+    if (i.kind == instruction::reshard) cost += alpa_cost(i.step, p[i.in[0]].held, p[i.in[0]].bytes, p.mesh);
+  return cost;
 }
 
 namespace detail {
@@ -66,32 +82,6 @@ inline cost_graph only_alpa(cost_graph costs, const graph& g, const decision_gra
   }
   return costs;
 }
-
-/// Prices decisions as Alpa does: bytes over bandwidth, in its own unit.
-class alpa_costs : public cost_builder {
- public:
-  alpa_costs(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
-      : cost_builder(g, mesh, d, on) {}
-
-  cost_graph build() { return only_alpa(collect({}), g_, d_); }
-
- private:
-  double program_time(const decision&, std::size_t, const sharding&, const program& p) override {
-    double cost = 0;
-    for (const instruction& i : p.code)
-      if (i.kind == instruction::reshard) cost += cost_of(i.step, p[i.in[0]].held, p[i.in[0]].bytes);
-    return cost;
-  }
-  double step_time(int v, const partition& from, const conversion_step& s) override {
-    return cost_of(s, from, elements(local_shape(from, g_[v].shape, mesh_)) * g_[v].width(real_bytes_));
-  }
-  double cost_of(const conversion_step& s, const partition& from, long local) const {
-    if (!s.communicates()) return 0;
-    const auto n = static_cast<double>(mesh_.size(s.axis));
-    return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n,
-                     s.axis == 0 ? 1 : 0.1);
-  }
-};
 
 /// Where an all-reduce of a weight's gradient can be a reduce-scatter, the weight updated in pieces and gathered, it
 /// is. `solve_rest` answers what that leaves open (-1).

@@ -2,10 +2,10 @@
 // program they become.
 #pragma once
 
-#include <cfp/plan/alpa.hpp>
+#include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/memory_limit.hpp>
+#include <cfp/plan/stage_clock.hpp>
 #include <cfp/plan/usual_plans.hpp>
-#include <cfp/profile/machine/roofline.hpp>
 #include <cfp/profile/machine/timeline.hpp>
 
 #include <chrono>
@@ -21,13 +21,15 @@ struct evaluated {
   long peak = 0;       ///< bytes of a device
   bool fits = true;    ///< within the limit
   double seconds = 0;  ///< that finding it took
+  double gap = 0;      ///< how far its sum of parts may be above the least, relative to it
 };
 
 /// The plans of one mesh, priced alike.
 struct priced_plans {
   std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
   std::vector<evaluated> usual, alpa;
-  long least = 0;  ///< bytes of the leanest plan that was evaluated
+  cost_graph sums;  ///< of parts, that plans were found by
+  long least = 0;   ///< bytes of the leanest plan that was evaluated
 
   /// The fastest that fits of some, or nullptr.
   static const evaluated* fastest(const std::vector<evaluated>& plans) {
@@ -56,6 +58,8 @@ struct machine_options {
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
   /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
+  stage_clock* clock = nullptr;  ///< counts where the time goes
+  unsigned threads = 0;          ///< that search meshes; 0: as many as run at a time here. What is found is the same
 };
 
 class machine_search {
@@ -71,28 +75,22 @@ class machine_search {
   /// Counts what was priced so far by measured figures and by described ones.
   const described_times& times() const { return times_; }
 
-  /// Sums of parts, of what weights communicate a share.
-  const cost_graph& costs(double counted = 1) {
-    auto& known = costs_[counted];
-    if (!known) {
-      roofline prices(g_, mesh_, d_, times_, options_.lowered_for);
-      prices.of_weights = counted;
-      known = prices.build();
-    }
-    return *known;
-  }
+  /// Sums of parts, with the first share of what weights communicate.
+  const cost_graph& costs() { return prices().counted.front(); }
 
   /// Prices a plan by its program.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
     order.overlap = options_.overlap;
     evaluated out;
     out.order = order;
-    out.p = realise(label, g_, mesh_, d_, choices, options_.lowered_for, order);
+    const cost_graph& sums = costs();
+    out.p = realised(label, choices, order);
+    const stage_timer simulating(options_.clock, stage::simulate);
     std::vector<double> ms;
     for (const instruction& i : out.p.code.code) ms.push_back(times_(i, out.p.code, g_));
     out.when = simulate(out.p.code, ms, machine_.device.contention, 1000 * machine_.device.hand_over);
     out.p.predicted_ms = out.when.ms;
-    out.p.additive_ms = cfp::evaluate(costs(), choices).time;
+    out.p.additive_ms = cfp::evaluate(sums, choices).time;
     out.peak = predicted_peak(out.p.code);
     out.fits = out.peak <= options_.memory;
     if (least == 0 || out.peak < least) least = out.peak;
@@ -105,10 +103,12 @@ class machine_search {
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s = solve(fixed(costs(), choices), brief());
+    const cost_graph& sums = costs();
+    const solution s = solved([&] { return solve(fixed(sums, choices), brief()); });
     if (!s.feasible) return std::nullopt;
     evaluated out = evaluate(label, s.choices, order);
     out.seconds = since(begin);
+    out.gap = s.gap();
     return out;
   }
 
@@ -116,7 +116,7 @@ class machine_search {
   template <class Policy = exact_policy>
   std::optional<evaluated> alpa(bool limited, const Policy& by = {}) {
     const auto begin = clock::now();
-    cost_graph now = alpa_costs(g_, mesh_, d_, options_.lowered_for).build();
+    cost_graph now = prices().alpa;
     if (limited) now.memory_limit = options_.memory;
     return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
   }
@@ -147,10 +147,10 @@ class machine_search {
   std::vector<evaluated> candidates() {
     std::vector<evaluated> out;
     const auto all = clock::now();
-    for (const double counted : options_.counted) {
+    for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (std::chrono::duration<double>(begin - all).count() > options_.search_seconds) break;
-      std::optional<evaluated> best = within_limit(costs(counted), all);
+      std::optional<evaluated> best = within_limit(sums, all);
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
@@ -171,6 +171,7 @@ class machine_search {
         if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
     out.candidates = candidates();
     out.least = least;
+    out.sums = costs();
     return out;
   }
 
@@ -182,22 +183,41 @@ class machine_search {
   template <class Policy>
   std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
                                         clock::time_point begin) {
-    const solution s = by.solve(priced, brief());
+    const solution s = solved([&] { return by.solve(priced, brief()); });
     if (!s.feasible) return std::nullopt;
+    const cost_graph& sums = costs();
     evaluated out = evaluate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
-                               return by.solve(fixed(costs(), open), brief()).choices;
+                               return solved([&] { return by.solve(fixed(sums, open), brief()); }).choices;
                              }));
     out.seconds = since(begin);
+    out.gap = s.gap();
     return out;
+  }
+  template <class Solve>
+  solution solved(const Solve& by) const {
+    const stage_timer solving(options_.clock, stage::solve);
+    return by();
+  }
+  const machine_costs& prices() {
+    if (prices_) return *prices_;
+    const stage_timer pricing(options_.clock, stage::prices);
+    machine_pricing pricing_all(g_, mesh_, d_, times_, options_.lowered_for);
+    pricing_all.of_weights = options_.counted;
+    return prices_.emplace(pricing_all.prices());
+  }
+  plan realised(const std::string& label, const std::vector<int>& choices, const schedule& order) {
+    const stage_timer lowering(options_.clock, stage::lower);
+    return realise(label, g_, mesh_, d_, choices, options_.lowered_for, order, &conversions_);
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
   // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit.
   std::optional<evaluated> within_limit(cost_graph sums, clock::time_point begin) {
     for (int attempt = 0; attempt < 10; ++attempt) {
-      const solution s = solve(sums, brief());
+      const solution s = solved([&] { return solve(sums, brief()); });
       if (!s.feasible) break;
       evaluated e = evaluate("found", s.choices);
+      e.gap = s.gap();
       if (e.fits) return e;
       if (since(begin) > options_.search_seconds) break;
       sums.memory_limit = lower_limit(sums.memory_limit, s.memory, e.peak - options_.memory, options_.memory);
@@ -217,7 +237,8 @@ class machine_search {
   const machine machine_;
   machine_options options_;
   described_times times_;
-  std::map<double, std::optional<cost_graph>> costs_;
+  std::optional<machine_costs> prices_;
+  known_conversions conversions_;
 };
 
 }  // namespace cfp

@@ -4,6 +4,12 @@
 #include <cfp/core/bad_input.hpp>
 #include <cfp/plan/machine_search.hpp>
 
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
 namespace cfp::inline v0_1 {
 
 /// The meshes a machine allows: its devices along one axis, along two in every way, and (`axes`) along three. The last
@@ -71,9 +77,15 @@ inline mesh_shape joined(const mesh_shape& mesh, int a) {
   return out;
 }
 
+inline decision_graph decided(const graph& g, const block_structure& blocks, const mesh_shape& mesh,
+                              const machine_options& options, const held_axis& held = {}) {
+  const stage_timer deciding(options.clock, stage::strategies);
+  return decisions(g, blocks, mesh, axis_choice::regathered, held);
+}
+
 inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
                           const machine_options& options) {
-  mesh_plans out{mesh, decisions(g, blocks, mesh, axis_choice::regathered), {}};
+  mesh_plans out{mesh, decided(g, blocks, mesh, options), {}};
   out.plans = machine_search(g, mesh, out.decisions, m, options).compare();
   return out;
 }
@@ -97,7 +109,7 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
     held = held_of(two.decisions, two.plans.found()->p.choices, 1 - a, 2 - 2 * a);
   }
   for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1;) {
-    mesh_plans now{mesh, decisions(g, blocks, mesh, axis_choice::regathered, held), {}};
+    mesh_plans now{mesh, decided(g, blocks, mesh, options, held), {}};
     machine_search search(g, mesh, now.decisions, m, options);
     now.plans.candidates = search.candidates();
     now.plans.least = search.least;
@@ -111,23 +123,63 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
   return best;
 }
 
+// Does something for each of some numbers, in order but several at a time. What the first of them throws is thrown. On
+// one thread where a device measures.
+inline void on_threads(const machine_options& options, const std::vector<std::size_t>& numbers,
+                       const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> failed(numbers.size());
+  std::atomic<std::size_t> next{0};
+  const auto run = [&] {
+    for (std::size_t i = 0; (i = next++) < numbers.size();) {
+      try {
+        work(numbers[i]);
+      } catch (...) {
+        failed[i] = std::current_exception();
+        next = numbers.size();
+      }
+    }
+  };
+  const unsigned here = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::jthread> others;
+  if (options.known == nullptr)
+    for (std::size_t n = 1; n < std::min<std::size_t>(here, numbers.size()); ++n) others.emplace_back(run);
+  run();
+  others.clear();
+  for (const std::exception_ptr& e : failed)
+    if (e) std::rethrow_exception(e);
+}
+
 }  // namespace detail
 
 /// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found
-/// is compared with the plans people use and with Alpa's. `tell` hears of each mesh before it is searched. Throws
-/// bad_input for a mesh that does not fit on the machine.
+/// is compared with the plans people use and with Alpa's. `tell` hears of each mesh before it is searched, of one
+/// at a time. Throws bad_input for a mesh that does not fit on the machine.
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
                                              const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
-  const block_structure blocks = parallel_blocks(g);
-  std::vector<mesh_plans> out;
-  for (const mesh_shape& mesh : meshes) {
+  const block_structure blocks = [&] {
+    const stage_timer finding(options.clock, stage::graph);
+    return parallel_blocks(g);
+  }();
+  std::vector<mesh_plans> out(meshes.size());
+  std::mutex telling;
+  const auto search = [&](std::size_t i, const std::vector<mesh_plans>& known) {
+    const mesh_shape& mesh = meshes[i];
     if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
     described_times(m, mesh);
-    if (tell) tell(mesh);
-    out.push_back(mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, out, options)
-                                   : detail::of_mesh(g, blocks, m, mesh, options));
-  }
+    if (tell) {
+      const std::lock_guard lock(telling);
+      tell(mesh);
+    }
+    out[i] = mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, known, options)
+                              : detail::of_mesh(g, blocks, m, mesh, options);
+  };
+  std::vector<std::size_t> few, three;  // which begin with those
+  for (std::size_t i = 0; i < meshes.size(); ++i) (meshes[i].rank() == 3 ? three : few).push_back(i);
+  detail::on_threads(options, few, [&](std::size_t i) { search(i, {}); });
+  std::vector<mesh_plans> known;
+  for (const std::size_t i : three.empty() ? three : few) known.push_back(out[i]);
+  detail::on_threads(options, three, [&](std::size_t i) { search(i, known); });
   std::stable_sort(out.begin(), out.end(), [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
   return out;
 }

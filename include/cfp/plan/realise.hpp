@@ -12,14 +12,15 @@
 
 namespace cfp::inline v0_1 {
 
-/// Makes the program of a plan in the order of a schedule.
+/// Makes the program of a plan in the order of a schedule. `conversions`, of the mesh, may be kept for more plans.
 inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, const decision_graph& d,
-                    std::vector<int> choices, const target& on = {}, const schedule& order = {}) {
+                    std::vector<int> choices, const target& on = {}, const schedule& order = {},
+                    known_conversions* conversions = nullptr) {
   plan out;
   out.name = std::move(label);
   out.choices = std::move(choices);
   out.shards = shard(g, d, out.choices);
-  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes);
+  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes, false, {}, conversions);
   apply(order, out.code);
   on.complete(out.code, g);
   return out;

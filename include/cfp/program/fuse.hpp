@@ -3,35 +3,14 @@
 // program.
 #pragma once
 
-#include <cfp/program/program.hpp>
+#include <cfp/program/fusion_pattern.hpp>
+#include <cfp/program/readers.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-/// One operator of a pattern, and where its operands come from.
-struct fusion_part {
-  const op_info* op = nullptr;   ///< null: any product
-  list<int, max_operands> from;  ///< n: what comes from outside and is called n; ~k: the first result of part k
-  bool (*is)(const operation&) = nullptr;  ///< what else the operator must be; none: anything
-};
-
-/// Operators in the order of the program. Parts from `second` on (0: none) are an instruction of their own, later: of
-/// what the first one computes it may read only what `needs` names, and computes the rest again.
-struct fusion_pattern {
-  std::string_view label;
-  std::vector<fusion_part> parts;
-  int second = 0;
-  std::vector<int>
-      needs{};  ///< numbers as in `from`; of a single instruction, results that are stored whether they are read or not
-  std::vector<int> stores{};  ///< parts whose results can be stored; none: all of the last instruction, and what is
-                              ///< needed of the first
-  std::function<bool(const program&, const graph&, const fusion&)>
-      fits{};  ///< whether there is a kernel for what was found; none: always
-};
 
 namespace detail {
 
@@ -42,8 +21,9 @@ struct fuser {
   int number = 0;                   // of the pattern
   std::vector<bool>& gone;          // instructions that are part of others
   const std::vector<bool>& leaves;  // values that are read by operations that the program does not have
-  std::vector<int> at{};            // per part: its instruction
-  std::vector<int> outside{};       // per number: the buffer, or -1
+  root_readers& readers;
+  std::vector<int> at{};       // per part: its instruction
+  std::vector<int> outside{};  // per number: the buffer, or -1
 
   int parts() const { return static_cast<int>(pattern.parts.size()); }
   instruction& code(int i) { return p.code[static_cast<std::size_t>(i)]; }
@@ -97,8 +77,13 @@ struct fuser {
       const int last = k == 0     ? i
                        : anywhere ? static_cast<int>(p.code.size()) - 1
                                   : std::min<int>(at.back() + 16, static_cast<int>(p.code.size()) - 1);
-      for (int j = k == 0 ? i : at.back() + 1; j <= last && found < 0; ++j)
-        if (binds(j, k)) found = j;
+      if (const std::vector<int>* some = anywhere ? readers_of_bound(k) : nullptr; some != nullptr) {
+        for (auto j = std::upper_bound(some->begin(), some->end(), at.back()); j != some->end() && found < 0; ++j)
+          if (binds(*j, k)) found = *j;
+      } else {
+        for (int j = k == 0 ? i : at.back() + 1; j <= last && found < 0; ++j)
+          if (binds(j, k)) found = j;
+      }
       if (found < 0 || range(found) != range(i)) return false;
       at.push_back(found);
     }
@@ -106,6 +91,16 @@ struct fuser {
     for (int group = 0; group < groups; ++group)
       if (!movable(group)) return false;
     return true;
+  }
+
+  // Those that read something part k must read, as far as is bound by now; nullptr if nothing is.
+  const std::vector<int>* readers_of_bound(int k) const {
+    for (const int from : pattern.parts[static_cast<std::size_t>(k)].from) {
+      if (from < 0) return &readers[root(of_part(~from).out[0])];
+      if (static_cast<std::size_t>(from) < outside.size() && outside[static_cast<std::size_t>(from)] >= 0)
+        return &readers[root(outside[static_cast<std::size_t>(from)])];
+    }
+    return nullptr;
   }
 
   int first_of(int group) const { return group == 0 ? 0 : pattern.second; }
@@ -137,10 +132,10 @@ struct fuser {
   bool is_read(int b, bool by_second) const {
     if (p[b].persistent || leaves[static_cast<std::size_t>(p[b].value)] || (p.loss >= 0 && root(p.loss) == root(b)))
       return true;
-    for (std::size_t i = 0; i < p.code.size(); ++i) {
-      const auto part = std::find(at.begin(), at.end(), static_cast<int>(i));
+    for (const int i : readers[root(b)]) {
+      const auto part = std::find(at.begin(), at.end(), i);
       if (part != at.end() && (by_second || part - at.begin() < end_of(0))) continue;
-      for (const int x : p.code[i].in)
+      for (const int x : p.code[static_cast<std::size_t>(i)].in)
         if (root(x) == root(b)) return true;
     }
     return false;
@@ -204,26 +199,16 @@ struct fuser {
         for (int k = f.first; k + 1 < f.end; ++k)
           gone[static_cast<std::size_t>(at[static_cast<std::size_t>(k)])] = true;
         code(at[static_cast<std::size_t>(f.end - 1)]) = made[group];
+        readers.add(at[static_cast<std::size_t>(f.end - 1)]);
       }
     }
   }
 };
 
-/// Per value: whether operations read it that the program does not have.
-inline std::vector<bool> read_elsewhere(const program& p, const graph& g) {
-  std::vector<bool> here(g.operations.size()), out(g.values.size());
-  for (const instruction& i : p.code)
-    if (i.kind == instruction::compute)
-      for (const instruction& part : p.parts(i)) here[static_cast<std::size_t>(part.op)] = true;
-  for (std::size_t o = 0; o < g.operations.size(); ++o)
-    for (const int v : g.operations[o].operands)
-      out[static_cast<std::size_t>(v)] = out[static_cast<std::size_t>(v)] || !here[o];
-  return out;
-}
-
 /// Leaves out instructions that others stand for.
 inline void erase(program& p, const std::vector<bool>& gone) {
   std::vector<instruction> code;
+  code.reserve(p.code.size());
   int begin = 0, end = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     if (gone[i]) continue;
@@ -239,11 +224,14 @@ inline void erase(program& p, const std::vector<bool>& gone) {
 }  // namespace detail
 
 /// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
-inline void fuse(program& p, const graph& g, const std::vector<fusion_pattern>& patterns) {
+/// `reads`: of the graph.
+inline void fuse(program& p, const graph& g, const std::vector<int>& reads,
+                 const std::vector<fusion_pattern>& patterns) {
   std::vector<bool> gone(p.code.size());
-  const std::vector<bool> leaves = detail::read_elsewhere(p, g);
+  const std::vector<bool> leaves = detail::read_elsewhere(p, g, reads);
+  detail::root_readers readers(p);
   for (std::size_t n = 0; n < patterns.size(); ++n)
-    detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves}.run();
+    detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves, readers}.run();
   detail::erase(p, gone);
 }
 

@@ -5,6 +5,9 @@
 #include <cfp/program/count_collectives.hpp>
 #include <cfp/program/lowerer.hpp>
 
+#include <utility>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 /// A tensor that is wanted in a partition once the operations before `before` have run.
@@ -15,21 +18,22 @@ struct delivery {
 };
 
 /// Lowers the given operations (ascending). What they need from outside is given in the partition its own update
-/// holds it in, else as first needed (in every form needed, if `forms_given`). `real_bytes` is the size of a number.
+/// holds it in, else as first needed (in every form needed, if `forms_given`). `real_bytes` is the size of a number;
+/// `conversions`, if given, spares finding again what is known.
 constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& plan,
                         const std::vector<int>& operations, long real_bytes, bool forms_given = false,
-                        const std::vector<delivery>& wanted = {}) {
-  detail::lowerer l{g, mesh, plan, real_bytes, forms_given};
-  l.from_outside.resize(g.values.size());
+                        const std::vector<delivery>& wanted = {}, known_conversions* conversions = nullptr) {
+  detail::lowerer l{g, mesh, plan, real_bytes, forms_given, conversions};
+  std::vector<index> delivered;
+  for (const delivery& d : wanted) delivered.push_back({d.value});
+  l.make_room(operations, delivered);
   l.out.mesh = mesh;
   l.out.real_bytes = real_bytes;
-  l.held.resize(g.values.size());
-  l.update_of.resize(g.values.size());
-  l.materialised.resize(g.values.size());
+  l.out.buffers.reserve(2 * operations.size());
+  l.out.code.reserve(2 * operations.size());
   for (int o : operations)
     for (int k = 0; k < g.at(o).results.size(); ++k)
-      if (const int x = overwritten(g.at(o), k); x >= 0)
-        l.update_of[static_cast<std::size_t>(g.at(o).operands[x])].id = o;
+      if (const int x = overwritten(g.at(o), k); x >= 0) l.of(g.at(o).operands[x]).update = o;
   bool computes_loss = false, forward = true, updates = false;
   const auto finish_pass = [&] {
     if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0), g[g.loss].type);
@@ -56,9 +60,11 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   l.out.passes = g.passes;
   l.out.begin = static_cast<int>(l.before.size());
   l.out.end += l.out.begin;
-  for (const instruction& i : l.out.code) l.before.push_back(i);
-  l.out.code = l.before;
-  return l.out;
+  if (!l.before.empty()) {
+    for (instruction& i : l.out.code) l.before.push_back(std::move(i));
+    l.out.code = std::move(l.before);
+  }
+  return std::move(l.out);
 }
 
 constexpr std::vector<int> all_operations(const graph& g) {

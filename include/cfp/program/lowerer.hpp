@@ -3,7 +3,11 @@
 
 #include <cfp/core/shape_error.hpp>
 #include <cfp/model/sharding.hpp>
+#include <cfp/program/known_conversions.hpp>
 #include <cfp/program/program.hpp>
+
+#include <algorithm>
+#include <utility>
 
 namespace cfp::inline v0_1::detail {
 
@@ -12,13 +16,41 @@ struct lowerer {
   const mesh_shape& mesh;
   const sharding& plan;
   long real_bytes;
-  bool forms_given;  // tensors from outside are there in every form that is needed
+  bool forms_given;                          // tensors from outside are there in every form that is needed
+  known_conversions* conversions = nullptr;  // none: found anew
   program out{};
-  std::vector<std::vector<int>> held{};  // buffers of each value
-  std::vector<index> update_of{};        // per value: the update that overwrites it, or -1
-  std::vector<mark> materialised{}, from_outside{};
+  std::vector<index>
+      touched{};  // values, ascending, where the operations are a part of the graph: the others need no room
+  struct known {
+    std::vector<int> held{};  // buffers
+    int update = -1;          // the operation that overwrites it, or -1
+    bool materialised = false, from_outside = false;
+  };
+  std::vector<known> known_of{};      // each value that is touched
   std::vector<instruction> before{};  // of a step with several passes: weights brought into form once
   int operation_now = -1;
+
+  // Gives what the operations and `more` have to do with room.
+  constexpr void make_room(const std::vector<int>& operations, const std::vector<index>& more) {
+    if (operations.size() < g.operations.size()) {
+      touched = more;
+      for (int o : operations) {
+        for (int v : g.at(o).operands) touched.push_back({v});
+        for (int v : g.at(o).results) touched.push_back({v});
+      }
+      std::sort(touched.begin(), touched.end(), [](index a, index b) { return a.id < b.id; });
+      touched.erase(std::unique(touched.begin(), touched.end(), [](index a, index b) { return a.id == b.id; }),
+                    touched.end());
+    }
+    known_of.resize(touched.empty() ? g.values.size() : touched.size());
+  }
+  constexpr known& of(int v) { return known_of[place_of(v)]; }
+  constexpr const known& of(int v) const { return known_of[place_of(v)]; }
+  constexpr std::size_t place_of(int v) const {
+    if (touched.empty()) return static_cast<std::size_t>(v);
+    return static_cast<std::size_t>(
+        std::lower_bound(touched.begin(), touched.end(), v, [](index a, int b) { return a.id < b; }) - touched.begin());
+  }
 
   constexpr long width(element type) const { return width_of(type, real_bytes); }
 
@@ -40,12 +72,17 @@ struct lowerer {
     return b;
   }
   constexpr int keep(int v, int b) {
-    held[static_cast<std::size_t>(v)].push_back(b);
+    of(v).held.push_back(b);
     return b;
   }
 
+  constexpr conversion cheapest(int v, const buffer& from, const partition& target) const {
+    if (conversions == nullptr) return convert(from.held, target, g[v].shape, width(from.type), mesh);
+    return (*conversions)(g[v].shape, width(from.type), mesh, from.held, target);
+  }
+
   constexpr int convert_to(int v, int from, const partition& target) {
-    const conversion c = convert(out[from].held, target, g[v].shape, width(out[from].type), mesh);
+    const conversion c = cheapest(v, out[from], target);
     if (!c.possible) throw shape_error("a partition cannot be converted: a dimension does not divide");
     int at = from;
     for (const conversion_step& s : c.steps) {
@@ -72,7 +109,7 @@ struct lowerer {
         i.out.push(scratch(out[at], bytes));
         i.out.push(scratch(out[at], bytes));
       }
-      (once_per_step(v) ? before : out.code).push_back(i);
+      (once_per_step(v) ? before : out.code).push_back(std::move(i));
       at = next;
     }
     return keep(v, at);
@@ -86,23 +123,23 @@ struct lowerer {
     i.in.push(from);
     const int made = allocate(v, out[from].held, type, false);
     i.out.push(made);
-    (g.passes > 1 ? before : out.code).push_back(i);
+    (g.passes > 1 ? before : out.code).push_back(std::move(i));
     return keep(v, made);
   }
 
   // Buffer of value v in partition p, converting if it must.
   constexpr int get(int v, const partition& p, element wanted_type) {
     const element type = stored(wanted_type, real_bytes);
-    auto& have = held[static_cast<std::size_t>(v)];
-    const bool outside = g[v].role == value_role::input || g[v].role == value_role::constant ||
-                         (forms_given && from_outside[static_cast<std::size_t>(v)].set);
+    auto& have = of(v).held;
+    const bool outside =
+        g[v].role == value_role::input || g[v].role == value_role::constant || (forms_given && of(v).from_outside);
     if (have.empty() || outside) {
-      from_outside[static_cast<std::size_t>(v)].set = true;
+      of(v).from_outside = true;
       partition at = p;
       for (partition::debt& d : at.partial) d = {};  // what is given is complete; `nearest` makes parts of sums of it
       element rests = type;
       const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
-      if (const int u = update_of[static_cast<std::size_t>(v)].id; u >= 0) {
+      if (const int u = of(v).update; u >= 0) {
         const int k = operand_index(u, v);
         at = operand_partition(g.at(u).r, k, plan.assigned[static_cast<std::size_t>(u)]);
         rests = stored(read_as(g, g.at(u), k), real_bytes);
@@ -117,8 +154,8 @@ struct lowerer {
     for (int b : have) made = made || out[b].type == type;
     if (!made) narrow(v, have[0], type);
     const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
-    if (!outside && !wanted.empty() && !materialised[static_cast<std::size_t>(v)].set) {
-      materialised[static_cast<std::size_t>(v)].set = true;
+    if (!outside && !wanted.empty() && !of(v).materialised) {
+      of(v).materialised = true;
       for (const partition& m : wanted) nearest(v, m, type);
     }
     return nearest(v, p, type);
@@ -127,10 +164,10 @@ struct lowerer {
   constexpr int nearest(int v, const partition& p, element type) {
     int best = -1;
     conversion least;
-    for (int b : held[static_cast<std::size_t>(v)]) {
+    for (int b : of(v).held) {
       if (out[b].type != type) continue;
       if (out[b].held == p) return b;
-      const conversion c = convert(out[b].held, p, g[v].shape, width(type), mesh);
+      const conversion c = cheapest(v, out[b], p);
       if (!c.possible) continue;
       if (best < 0 || c.bytes < least.bytes || (c.bytes == least.bytes && c.steps.size() < least.steps.size())) {
         best = b;
@@ -143,17 +180,17 @@ struct lowerer {
 
   // Weights that are gathered anew for backward: only what rests is held.
   constexpr void forget_gathered() {
-    for (int v = 0; v < g.value_count(); ++v) {
-      if (!is_gathered_anew(v)) continue;
+    for (known& k : known_of) {
+      if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) continue;
       std::vector<int> resting;
-      for (int b : held[static_cast<std::size_t>(v)])
-        if (out[b].persistent || out[b].held == out[held[static_cast<std::size_t>(v)][0]].held) resting.push_back(b);
-      held[static_cast<std::size_t>(v)] = resting;
+      for (int b : k.held)
+        if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push_back(b);
+      k.held = resting;
     }
   }
 
   constexpr bool is_gathered_anew(int v) const {
-    const int u = update_of[static_cast<std::size_t>(v)].id;
+    const int u = of(v).update;
     return u >= 0 && plan.assigned[static_cast<std::size_t>(u)].regather;
   }
   constexpr bool once_per_step(int v) const {
@@ -192,7 +229,7 @@ struct lowerer {
       out[i.out[0]].persistent = out[i.in[0]].persistent;
       i.nothing = true;
     }
-    out.code.push_back(i);
+    out.code.push_back(std::move(i));
   }
 };
 

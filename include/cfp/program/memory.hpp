@@ -39,20 +39,77 @@ inline std::vector<lifetime> lifetimes(const program& p) {
 /// Lets an all-reduce work in the memory of an operand that nothing reads afterwards.
 inline void reduce_in_place(program& p) {
   std::vector<lifetime> life = lifetimes(p);
+  std::vector<int> last_read(p.buffers.size(), -1);        // of a root: the instruction
+  std::vector<std::vector<int>> others(p.buffers.size());  // buffers that share its memory
+  for (std::size_t i = 0; i < p.code.size(); ++i)
+    for (const int b : p.code[i].in) last_read[static_cast<std::size_t>(p[b].root)] = static_cast<int>(i);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].root != static_cast<int>(b))
+      others[static_cast<std::size_t>(p.buffers[b].root)].push_back(static_cast<int>(b));
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     instruction& c = p.code[i];
     if (c.kind != instruction::reshard || c.step.kind != conversion_step::all_reduce) continue;
     const int from = p[c.in[0]].root, to = c.out[0];
-    bool last = !p[from].persistent;
-    for (std::size_t j = i + 1;
-         j < p.code.size() && last && static_cast<int>(j) <= life[static_cast<std::size_t>(from)].to; ++j)
-      for (int b : p.code[j].in) last = last && p[b].root != from;
-    if (!last) continue;
-    for (buffer& b : p.buffers)
-      if (b.root == to) b.root = from;
+    if (p[from].persistent || last_read[static_cast<std::size_t>(from)] > static_cast<int>(i)) continue;
+    std::vector<int>& moved = others[static_cast<std::size_t>(to)];
+    moved.push_back(to);
+    for (const int b : moved) p[b].root = from;
+    others[static_cast<std::size_t>(from)].insert(others[static_cast<std::size_t>(from)].end(), moved.begin(),
+                                                  moved.end());
+    last_read[static_cast<std::size_t>(from)] = last_read[static_cast<std::size_t>(to)];
     life[static_cast<std::size_t>(from)].to = life[static_cast<std::size_t>(to)].to;
   }
 }
+
+namespace detail {
+
+/// Pieces of the arena that are given away: all of them, and those in use in each of some stretches of a program, by
+/// where they begin.
+class placed_pieces {
+ public:
+  struct piece {
+    lifetime when;
+    long from, to;  // in the arena
+  };
+
+  explicit placed_pieces(int instructions) : stretch_(instructions / stretches + 1), used_in_(stretches + 1) {}
+
+  /// The lowest place that is free for so long.
+  long lowest(const lifetime& when, long bytes) const {
+    static const std::vector<piece> none;
+    const int first = when.from / stretch_, last = when.to / stretch_;
+    const std::vector<piece>& a = last - first > 1 ? all_ : used_in_[static_cast<std::size_t>(first)];
+    const std::vector<piece>& b = last - first == 1 ? used_in_[static_cast<std::size_t>(last)] : none;
+    long at = 0;
+    for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+      const piece& other = j == b.size() || (i < a.size() && a[i].from <= b[j].from) ? a[i++] : b[j++];
+      if (other.when.to < when.from || when.to < other.when.from) continue;
+      if (other.from >= at + bytes) break;
+      at = std::max(at, (other.to + memory_alignment - 1) / memory_alignment * memory_alignment);
+    }
+    return at;
+  }
+
+  void put(const piece& p) {
+    insert(all_, p);
+    for (int s = p.when.from / stretch_; s <= p.when.to / stretch_; ++s)
+      insert(used_in_[static_cast<std::size_t>(s)], p);
+  }
+
+ private:
+  static constexpr int stretches = 64;
+  static void insert(std::vector<piece>& into, const piece& p) {
+    into.insert(
+        std::upper_bound(into.begin(), into.end(), p, [](const piece& x, const piece& y) { return x.from < y.from; }),
+        p);
+  }
+
+  int stretch_;  // instructions
+  std::vector<piece> all_;
+  std::vector<std::vector<piece>> used_in_;  // each stretch
+};
+
+}  // namespace detail
 
 /// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory.
 /// Largest first, each at the lowest place that is free.
@@ -60,26 +117,19 @@ inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
   for (buffer& b : p.buffers) b.offset = -1;
-  std::vector<int> order, placed;
+  std::vector<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0)
       order.push_back(static_cast<int>(b));
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return p[a].bytes > p[b].bytes; });
   p.arena_bytes = 0;
+  detail::placed_pieces placed(static_cast<int>(p.code.size()));
   for (int b : order) {
     const lifetime& mine = life[static_cast<std::size_t>(b)];
-    long at = 0;
-    for (int other : placed) {  // sorted by offset
-      const lifetime& theirs = life[static_cast<std::size_t>(other)];
-      if (theirs.to < mine.from || mine.to < theirs.from) continue;
-      if (p[other].offset >= at + p[b].bytes) break;
-      const long end = p[other].offset + p[other].bytes;
-      at = std::max(at, (end + memory_alignment - 1) / memory_alignment * memory_alignment);
-    }
+    const long at = placed.lowest(mine, p[b].bytes);
     p[b].offset = at;
     p.arena_bytes = std::max(p.arena_bytes, at + p[b].bytes);
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), b, [&](int x, int y) { return p[x].offset < p[y].offset; }), b);
+    placed.put({mine, at, at + p[b].bytes});
   }
 }
 

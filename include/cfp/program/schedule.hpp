@@ -5,6 +5,7 @@
 #include <cfp/program/program.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -108,8 +109,9 @@ inline void apply(const schedule& s, program& p) {
     return place[static_cast<std::size_t>(a)] < place[static_cast<std::size_t>(b)];
   });
   std::vector<instruction> code;
+  code.reserve(p.code.size());
   for (const int i : order) {
-    code.push_back(p.code[static_cast<std::size_t>(i)]);
+    code.push_back(std::move(p.code[static_cast<std::size_t>(i)]));
     instruction& c = code.back();
     c.beside = s.overlap && c.kind == instruction::reshard && c.step.communicates();
   }

@@ -5,6 +5,8 @@
 #include <cfp/program/memory.hpp>
 #include <cfp/program/views.hpp>
 
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 struct target {
@@ -20,9 +22,11 @@ struct target {
       : real_bytes(bytes), fused(patterns), same(on_many), walks(any_steps) {}
 
   /// Makes a program ready whose order is set: fuses, and plans its memory.
-  void complete(program& p, const graph& g) const {
-    if (fused != nullptr) fuse(p, g, *fused);
-    if (walks != nullptr) make_views(p, g, walks);
+  void complete(program& p, const graph& g) const { complete(p, g, reads_of(g)); }
+  /// The same for many programs of one graph, whose `reads_of` is known.
+  void complete(program& p, const graph& g, const std::vector<int>& reads) const {
+    if (fused != nullptr) fuse(p, g, reads, *fused);
+    if (walks != nullptr) make_views(p, g, reads, walks);
     if (same != nullptr) fuse_same(p, g, *same);
     plan_memory(p);
   }

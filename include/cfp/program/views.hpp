@@ -17,7 +17,8 @@ struct viewer {
 
   program& p;
   const graph& g;
-  test walks;  // whether an instruction can walk all it reads and writes, as that now lies
+  const std::vector<int>& reads;  // of the graph
+  test walks;                     // whether an instruction can walk all it reads and writes, as that now lies
   std::vector<std::vector<int>> readers{}, writers{};  // per root: instructions
   std::vector<int> sharing{};                          // per root: buffers that have it
   std::vector<bool> leaves{};                          // per value: read by operations that the program does not have
@@ -32,7 +33,7 @@ struct viewer {
       for (const int b : p.code[static_cast<std::size_t>(i)].in) readers[root(b)].push_back(i);
       for (const int b : p.code[static_cast<std::size_t>(i)].out) writers[root(b)].push_back(i);
     }
-    leaves = read_elsewhere(p, g);
+    leaves = read_elsewhere(p, g, reads);
   }
 
   // A buffer that may lie elsewhere: nobody but instructions that can walk it has to do with it, `mover` apart.
@@ -112,9 +113,10 @@ struct viewer {
 
 }  // namespace detail
 
-/// Makes what can be one a view. After `fuse` and before memory is planned.
-inline void make_views(program& p, const graph& g, bool (*walks)(const program&, const graph&, const instruction&)) {
-  detail::viewer v{p, g, walks};
+/// Makes what can be one a view. After `fuse` and before memory is planned. `reads`: of the graph.
+inline void make_views(program& p, const graph& g, const std::vector<int>& reads,
+                       bool (*walks)(const program&, const graph&, const instruction&)) {
+  detail::viewer v{p, g, reads, walks};
   v.look();
   for (int i = 0; i < static_cast<int>(p.code.size()); ++i) v.visit(i);
 }

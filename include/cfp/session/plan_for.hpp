@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cfp/model/training.hpp>
+#include <cfp/plan/stage_clock.hpp>
 #include <cfp/profile/instruction_device.hpp>
 #include <cfp/profile/machine/machine.hpp>
 #include <cfp/session/values.hpp>
@@ -26,6 +27,7 @@ struct machine_plan_options {
   instruction_device measure_on{};              ///< what the table lacks is measured there, and kept
   std::string name = "model";                   ///< in plans and headers
   std::function<bool(const progress&)> tell{};  ///< false: stop, and throw `cancelled`
+  stage_clock* clock = nullptr;                 ///< counts where the time goes
 };
 
 /// Plans on one or several meshes of a machine, the fastest mesh first.
@@ -35,6 +37,7 @@ struct machine_plan {
     double ms = 0;               ///< of a step
     long peak_bytes = 0;         ///< of a device
     bool fits = true;
+    double gap = 0;  ///< how far its sum of parts may be above the least, relative to it
   };
   struct on_mesh {
     std::string mesh{};  ///< "x=2,y=4"

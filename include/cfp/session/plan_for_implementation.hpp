@@ -68,7 +68,7 @@ class measured_operators {
 inline machine_plan::on_mesh priced_on(const mesh_plans& on) {
   machine_plan::on_mesh out{to_string(on.mesh), {}, on.plans.least};
   const auto add = [&](const std::vector<evaluated>& some, const char* kind) {
-    for (const evaluated& e : some) out.plans.push_back({e.p.name, kind, e.when.ms, e.peak, e.fits});
+    for (const evaluated& e : some) out.plans.push_back({e.p.name, kind, e.when.ms, e.peak, e.fits, e.gap});
   };
   add(on.plans.candidates, "found");
   add(on.plans.usual, "usual");
@@ -111,9 +111,13 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   detail::measured_operators measured(o);
   training how = o.how;
   if (o.micro_batches > 1) how.micro_batches = o.micro_batches;
-  const graph g = differentiate(refine(checked(forward)), checked(how));
+  const graph g = [&] {
+    const stage_timer differentiating(o.clock, stage::graph);
+    return differentiate(refine(checked(forward)), checked(how));
+  }();
   machine_options options;
   options.memory = o.memory;
+  options.clock = o.clock;
   options.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
   options.known = measured.known();
   const std::vector<mesh_shape> meshes = detail::meshes_to_search(o, m);
@@ -153,8 +157,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   out.best = found->p;
   out.operators_ms = found->when.operators;
   out.exposed_ms = found->when.exposed;
-  out.lines = detail::lines_of(out.best, g, first.decisions,
-                               machine_search(g, first.mesh, first.decisions, m, options).costs());
+  out.lines = detail::lines_of(out.best, g, first.decisions, first.plans.sums);
   out.of = std::make_shared<machine_plan::details>(
       machine_plan::details{g, first.mesh, std::move(first.decisions), out.model});
   return out;

@@ -106,23 +106,30 @@ inline bool absorb(const problem_edge& edge, problem_node& from, problem_node& t
   return true;
 }
 
-/// `p` with only the choices in `keep`.
-inline problem keep_only(problem p, const choice_mask& keep) {
-  std::vector<std::size_t> kept, begin{0};  // of node n: kept[begin[n]] to kept[begin[n + 1]]
+/// The choices of every node that are kept.
+struct kept_choices {
+  std::vector<std::size_t> all, begin{0};  // of node n: all[begin[n]] to all[begin[n + 1]]
+
+  [[nodiscard]] std::size_t count(std::size_t n) const { return begin[n + 1] - begin[n]; }
+};
+
+/// Leaves the nodes of `p` only the choices in `keep`.
+inline kept_choices keep_in_nodes(problem& p, const choice_mask& keep) {
+  kept_choices kept;
   for (std::size_t n = 0; n < p.nodes.size(); ++n) {
     problem_node& node = p.nodes[n];
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     std::size_t size = 0;
     for (std::size_t c = 0; c < node.size(); ++c) {
       if (!keep[n][c]) continue;
-      kept.push_back(c);
+      kept.all.push_back(c);
       least = std::min(least, node.memory[c]);
       node.original[size] = node.original[c];
       node.time[size] = node.time[c];
       node.memory[size] = node.memory[c];
       node.transient[size++] = node.transient[c];
     }
-    begin.push_back(kept.size());
+    kept.begin.push_back(kept.all.size());
     node.original.resize(size);
     node.time.resize(size);
     node.memory.resize(size);
@@ -134,26 +141,37 @@ inline problem keep_only(problem p, const choice_mask& keep) {
     for (std::int64_t& bytes : node.memory) bytes -= least;
     p.base_memory += least;
   }
-  if (p.dead) {
-    p.edges.clear();
-    return p;
-  }
+  return kept;
+}
+
+/// Moves those edges of `p` into its nodes that `absorb` can.
+inline problem without_loose_edges(problem p) {
   std::size_t left = 0;
   for (problem_edge& edge : p.edges) {
-    const std::size_t columns = keep[edge.to].size();
-    std::size_t size = 0;
-    for (std::size_t a = begin[edge.from]; a < begin[edge.from + 1]; ++a) {
-      for (std::size_t b = begin[edge.to]; b < begin[edge.to + 1]; ++b) {
-        edge.time[size++] = edge.time[kept[a] * columns + kept[b]];
-      }
-    }
-    edge.time.resize(size);
     if (absorb(edge, p.nodes[edge.from], p.nodes[edge.to])) continue;
     if (&p.edges[left] != &edge) p.edges[left] = std::move(edge);
     ++left;
   }
   p.edges.erase(p.edges.begin() + static_cast<std::ptrdiff_t>(left), p.edges.end());
   return p;
+}
+
+/// `p` with only the choices in `keep`.
+inline problem keep_only(problem p, const choice_mask& keep) {
+  const kept_choices kept = keep_in_nodes(p, keep);
+  if (p.dead) {
+    p.edges.clear();
+    return p;
+  }
+  for (problem_edge& edge : p.edges) {
+    const std::size_t columns = keep[edge.to].size();
+    std::size_t size = 0;
+    for (std::size_t a = kept.begin[edge.from]; a < kept.begin[edge.from + 1]; ++a)
+      for (std::size_t b = kept.begin[edge.to]; b < kept.begin[edge.to + 1]; ++b)
+        edge.time[size++] = edge.time[kept.all[a] * columns + kept.all[b]];
+    edge.time.resize(size);
+  }
+  return without_loose_edges(std::move(p));
 }
 
 /// A mask that keeps every choice of `p`.
@@ -163,33 +181,32 @@ inline choice_mask keep_all(const problem& p) {
   return keep;
 }
 
-/// The edges of a cost graph, each from the lower to the higher node, parallel ones added up.
-inline std::vector<problem_edge> merged_edges(const cost_graph& graph) {
-  std::vector<problem_edge> edges;
-  for (const cost_edge& edge : graph.edges) {
-    const auto from = static_cast<std::size_t>(edge.from);
-    const auto to = static_cast<std::size_t>(edge.to);
-    const std::size_t rows = graph.nodes[from].time.size();
-    const std::size_t columns = graph.nodes[to].time.size();
-    problem_edge forward{std::min(from, to), std::max(from, to), edge.time};
-    if (from > to) {
-      for (std::size_t a = 0; a < rows; ++a) {
-        for (std::size_t b = 0; b < columns; ++b) forward.time[b * rows + a] = edge.time[a * columns + b];
-      }
-    }
-    edges.push_back(std::move(forward));
-  }
-  const auto before = [](const problem_edge& a, const problem_edge& b) {
-    return a.from != b.from ? a.from < b.from : a.to < b.to;
+/// The edges of a cost graph between choices that are kept, each from the lower to the higher node, parallel ones added
+/// up.
+inline std::vector<problem_edge> merged_edges(const cost_graph& graph, const kept_choices& kept) {
+  std::vector<const cost_edge*> order;
+  for (const cost_edge& edge : graph.edges) order.push_back(&edge);
+  const auto ends = [](const cost_edge& e) {
+    return std::pair(static_cast<std::size_t>(std::min(e.from, e.to)),
+                     static_cast<std::size_t>(std::max(e.from, e.to)));
   };
-  std::stable_sort(edges.begin(), edges.end(), before);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const cost_edge* a, const cost_edge* b) { return ends(*a) < ends(*b); });
   std::vector<problem_edge> merged;
-  for (problem_edge& edge : edges) {
-    if (merged.empty() || before(merged.back(), edge)) {
-      merged.push_back(std::move(edge));
-    } else {
-      for (std::size_t i = 0; i < edge.time.size(); ++i) merged.back().time[i] += edge.time[i];
-    }
+  for (const cost_edge* edge : order) {
+    const auto [low, high] = ends(*edge);
+    const bool first = merged.empty() || merged.back().from != low || merged.back().to != high;
+    if (first) merged.push_back({low, high, std::vector<double>(kept.count(low) * kept.count(high))});
+    const std::vector<double>& time = edge->time;
+    const std::size_t columns = graph.nodes[static_cast<std::size_t>(edge->to)].time.size();
+    const bool turned = edge->from > edge->to;
+    double* sum = merged.back().time.data();
+    for (std::size_t a = kept.begin[low]; a < kept.begin[low + 1]; ++a)
+      for (std::size_t b = kept.begin[high]; b < kept.begin[high + 1]; ++b, ++sum) {
+        const double one =
+            turned ? time[kept.all[b] * columns + kept.all[a]] : time[kept.all[a] * columns + kept.all[b]];
+        *sum = first ? one : *sum + one;
+      }
   }
   return merged;
 }
@@ -209,8 +226,10 @@ inline problem make_problem(const cost_graph& graph) {
     p.nodes[n].transient = node.transient;
     p.nodes[n].transient.resize(node.time.size(), 0);
   }
-  p.edges = merged_edges(graph);
-  return keep_only(std::move(p), keep);
+  const kept_choices kept = keep_in_nodes(p, keep);
+  if (p.dead) return p;
+  p.edges = merged_edges(graph, kept);
+  return without_loose_edges(std::move(p));
 }
 
 }  // namespace cfp::detail

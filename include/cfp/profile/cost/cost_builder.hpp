@@ -1,9 +1,10 @@
 // From decisions to a cost graph: every choice and every conversion gets a time, whoever says it (a profiler, a
-// described machine).
+// described machine). What is equal is priced once; where there are several ways to price it, by all of them at once.
 #pragma once
 
 #include <cfp/block/decisions.hpp>
-#include <cfp/profile/cost/known_conversions.hpp>
+#include <cfp/profile/cost/known_partitions.hpp>
+#include <cfp/profile/cost/known_tables.hpp>
 #include <cfp/profile/cost/program_memory.hpp>
 #include <cfp/program/conversion_program.hpp>
 #include <cfp/program/lower.hpp>
@@ -18,14 +19,15 @@ namespace cfp::inline v0_1 {
 class cost_builder {
  public:
   cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
-      : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes) {}
+      : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes), reads_(reads_of(g)),
+        plan_(sharding::replicated(g)) {}
   virtual ~cost_builder() = default;
   /// What programs are lowered for.
   const target& lowered_for() const { return target_; }
 
   /// The cost graph as far as times are known; lower bounds elsewhere, where the builder measures only what it is asked
   /// for.
-  cost_graph costs() { return collect({}); }
+  cost_graph costs() { return std::move(collect({}).front()); }
 
   /// Has everything measured that a plan of the last graph uses; returns how many figures were not known. Unless none,
   /// the next question is for a plan of a new graph.
@@ -36,38 +38,30 @@ class cost_builder {
       if (of_node_[n] != nullptr && !of_node_[n]->known[static_cast<std::size_t>(choices[n])])
         price(*of_node_[n], static_cast<std::size_t>(choices[n]));
     for (const decision_edge& e : d_.edges)
-      pair_time(e, static_cast<std::size_t>(choices[static_cast<std::size_t>(e.from)]),
-                static_cast<std::size_t>(choices[static_cast<std::size_t>(e.to)]));
+      pair_times(e, static_cast<std::size_t>(choices[static_cast<std::size_t>(e.from)]),
+                 static_cast<std::size_t>(choices[static_cast<std::size_t>(e.to)]));
     asking_ = before;
     if (unknown_ > unknown && measured_again()) unique_.clear();  // to be priced anew
     return unknown_ - unknown;
   }
 
-  /// Milliseconds of a conversion.
-  double conversion_time(int v, const partition& from, const partition& to) {
-    const conversion& c = conversion_of(v, from, to);
-    if (!c.possible) return std::numeric_limits<double>::infinity();
-    double ms = 0;
-    partition p = from;
-    for (const conversion_step& s : c.steps) {
-      ms += step_time(v, p, s);
-      p = after(p, s);
-    }
-    return ms;
-  }
-
  protected:
+  /// Milliseconds, one for each way to price.
+  using figures = std::vector<double>;
+
   struct priced {
-    shared_table time;
+    std::vector<shared_table> time;  ///< for each way to price
     std::vector<std::int64_t> memory, transient;
     std::vector<bool> known;  ///< or a bound
     std::size_t node = 0;     ///< the first decision of these
   };
 
-  /// Milliseconds of a part's program under a choice, its memory planned.
-  virtual double program_time(const decision& n, std::size_t choice, const sharding& plan, const program& p) = 0;
-  /// Milliseconds of one step of a conversion.
-  virtual double step_time(int v, const partition& from, const conversion_step& s) = 0;
+  /// Ways to price.
+  virtual std::size_t ways() const { return 1; }
+  /// What a part's program takes under a choice, its memory planned.
+  virtual figures program_times(const decision& n, std::size_t choice, const sharding& plan, const program& p) = 0;
+  /// What one step of a conversion takes.
+  virtual figures step_times(int v, const partition& from, const conversion_step& s) = 0;
   /// Measures once more what may have been disturbed; false if there is nothing.
   virtual bool measured_again() { return false; }
 
@@ -93,63 +87,69 @@ class cost_builder {
     return out;
   }
 
-  cost_graph collect(const std::function<void(const std::string& what)>& tell) {
-    cost_graph out;
+  // A cost graph for each way to price.
+  std::vector<cost_graph> collect(const std::function<void(const std::string& what)>& tell) {
+    std::vector<cost_graph> out(ways());
     of_node_.assign(d_.nodes.size(), nullptr);
     std::set<const priced*> bounded;
     const bool bounds_moved = std::exchange(bounds_moved_, false) && !asking_;
     key_of_.resize(d_.nodes.size());
-    for (const decision& n : d_.nodes) {
-      cost_node node;
-      node.name = n.label;
-      if (n.operations.empty()) {
-        node.time.assign(n.choices(), 0.0);
-        node.memory.assign(n.choices(), 0);
-      } else {
-        const auto index = static_cast<std::size_t>(&n - d_.nodes.data());
+    for (std::size_t index = 0; index < d_.nodes.size(); ++index) {
+      const decision& n = d_.nodes[index];
+      if (!n.operations.empty()) {
         if (key_of_[index].empty()) key_of_[index] = choices_of(n);
         auto [at, fresh] = unique_.try_emplace(key_of_[index]);
         of_node_[index] = &at->second;
-        if (fresh) {
-          at->second.node = index;
-          at->second.time.assign(n.choices(), 0.0);
-          at->second.memory.resize(n.choices());
-          at->second.transient.resize(n.choices());
-          at->second.known.resize(n.choices());
-          for (std::size_t c = 0; c < n.choices(); ++c) {
-            if (tell) tell(n.label + " [" + n.names[c] + "]");
-            price(at->second, c);
-          }
-        }
+        if (fresh) price_all(at->second, index, tell);
         if (!fresh && bounds_moved && bounded.insert(&at->second).second)
           for (std::size_t c = 0; c < n.choices(); ++c)
             if (!at->second.known[c]) price(at->second, c);
-        node.time = at->second.time;
-        node.memory = at->second.memory;
-        node.transient = at->second.transient;
       }
-      out.nodes.push_back(std::move(node));
+      for (std::size_t w = 0; w < out.size(); ++w) out[w].nodes.push_back(node(index, w));
     }
-    for (const decision_edge& e : d_.edges) out.edges.push_back(edge(e));
+    pairs_.clear();
+    for (const decision_edge& e : d_.edges) {
+      const std::vector<shared_table>& time = edge(e);
+      for (std::size_t w = 0; w < out.size(); ++w) out[w].edges.push_back({e.from, e.to, time[w]});
+    }
     return out;
+  }
+
+  cost_node node(std::size_t index, std::size_t way) const {
+    const decision& n = d_.nodes[index];
+    if (of_node_[index] != nullptr)
+      return {n.label, of_node_[index]->time[way], of_node_[index]->memory, of_node_[index]->transient};
+    return {n.label, std::vector<double>(n.choices()), std::vector<std::int64_t>(n.choices()), {}};
+  }
+
+  void price_all(priced& into, std::size_t index, const std::function<void(const std::string& what)>& tell) {
+    const decision& n = d_.nodes[index];
+    const std::size_t choices = n.choices();
+    into = {std::vector<shared_table>(ways(), std::vector<double>(choices)), std::vector<std::int64_t>(choices),
+            std::vector<std::int64_t>(choices), std::vector<bool>(choices), index};
+    for (std::size_t c = 0; c < choices; ++c) {
+      if (tell) tell(n.label + " [" + n.names[c] + "]");
+      price(into, c);
+    }
   }
 
   void price(priced& into, std::size_t c) {
     const decision& n = d_.nodes[into.node];
-    sharding plan = sharding::replicated(g_);
     for (std::size_t i = 0; i < n.operations.size(); ++i)
-      plan.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
+      plan_.assigned[static_cast<std::size_t>(n.operations[i])] = n.assigned[c][i];
     std::vector<delivery> wanted;
     if (n.kind == decision::rest_of_weight)
       wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
-    program p = lower(g_, mesh_, plan, n.operations, real_bytes_, false, wanted);
-    target_.complete(p, g_);
+    program p = lower(g_, mesh_, plan_, n.operations, real_bytes_, false, wanted, &conversions_);
+    target_.complete(p, g_, reads_);
     const long unknown = unknown_;
-    into.time.set(c, program_time(n, c, plan, p));
+    const figures ms = program_times(n, c, plan_, p);
+    for (std::size_t w = 0; w < ms.size(); ++w) into.time[w].set(c, ms[w]);
     into.known[c] = asking_ || unknown_ == unknown;
     const program_memory memory = memory_of(p, g_);
     into.memory[c] = memory.kept;
     into.transient[c] = memory.transient;
+    for (const int o : n.operations) plan_.assigned[static_cast<std::size_t>(o)] = {};
   }
 
   // How often a step brings a tensor from one decision to another: weights, and what updates read, once.
@@ -160,69 +160,73 @@ class cost_builder {
     return once ? 1 : g_.passes;
   }
 
-  // Milliseconds a step takes to bring a tensor from one decision's choice to another's.
-  double pair_time(const decision_edge& e, std::size_t i, std::size_t j) {
+  // What a step takes to bring a tensor from one decision's choice to another's.
+  figures pair_times(const decision_edge& e, std::size_t i, std::size_t j) {
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
-    double ms = std::numeric_limits<double>::infinity();
+    figures ms(ways(), std::numeric_limits<double>::infinity());
     if (b.kind == decision::forms_of_tensor) {  // each form made from what is there; the second may use the first
       const partition from = held_after(g_, a, i, e.value);
       const auto& forms = b.forms[j];
-      ms = conversion_time(e.value, from, forms[0]);
-      if (forms.size() > 1)
-        ms += std::min(conversion_time(e.value, from, forms[1]), conversion_time(e.value, forms[0], forms[1]));
+      ms = conversion_times(e.value, from, forms[0]);
+      if (forms.size() > 1) {
+        const figures direct = conversion_times(e.value, from, forms[1]),
+                      by_first = conversion_times(e.value, forms[0], forms[1]);
+        for (std::size_t w = 0; w < ms.size(); ++w) ms[w] += std::min(direct[w], by_first[w]);
+      }
     } else if (a.kind == decision::forms_of_tensor) {  // a form, or a local piece of one
       const partition to = needed_by(g_, b, j, e.value);
       for (const partition& p : a.forms[i]) {
         const conversion& c = conversion_of(e.value, p, to);
-        if (c.possible && c.collectives() == 0) ms = std::min(ms, conversion_time(e.value, p, to));
+        if (!c.possible || c.collectives() > 0) continue;
+        const figures local = conversion_times(e.value, p, to);
+        for (std::size_t w = 0; w < ms.size(); ++w) ms[w] = std::min(ms[w], local[w]);
       }
     } else {
-      ms = conversion_time(e.value, held_after(g_, a, i, e.value), needed_by(g_, b, j, e.value));
+      ms = conversion_times(e.value, held_after(g_, a, i, e.value), needed_by(g_, b, j, e.value));
     }
-    return times(e) * ms;
+    for (double& x : ms) x *= times(e);
+    return ms;
   }
 
-  cost_edge edge(const decision_edge& e) {
+  figures conversion_times(int v, const partition& from, const partition& to) {
+    const conversion& c = conversion_of(v, from, to);
+    if (!c.possible) return figures(ways(), std::numeric_limits<double>::infinity());
+    figures ms(ways(), 0.0);
+    partition p = from;
+    for (const conversion_step& s : c.steps) {
+      const figures step = step_times(v, p, s);
+      for (std::size_t w = 0; w < ms.size(); ++w) ms[w] += step[w];
+      p = after(p, s);
+    }
+    return ms;
+  }
+
+  // Tables of an edge. They follow from the partitions of both ends and what the tensor is: layers have them in common.
+  const std::vector<shared_table>& edge(const decision_edge& e) {
+    const value& v = g_[e.value];
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
-    cost_edge out;
-    out.from = e.from;
-    out.to = e.to;
+    const int from = partitions_.after(g_, a, e.value), to = partitions_.before(g_, b, e.value);
+    const bool from_forms = a.kind == decision::forms_of_tensor, to_forms = b.kind == decision::forms_of_tensor;
+    const long type = static_cast<long>(v.type), role = static_cast<long>(v.role),
+               of_role = v.of < 0 ? -1 : static_cast<long>(g_[v.of].role);
+    std::vector<long> key{from, to, from_forms, to_forms, times(e), type, role, of_role};
+    key.insert(key.end(), v.shape.begin(), v.shape.end());
+    const auto [at, fresh] = pairs_.try_emplace(std::move(key));
+    if (!fresh) return at->second;
     // Few distinct partitions stand behind many choices: price those, then fill the matrix.
-    std::vector<partition> from, to;
-    std::vector<std::size_t> from_of, to_of;
-    const auto intern = [](std::vector<partition>& all, const partition& p) {
-      const auto at = std::find(all.begin(), all.end(), p);
-      if (at != all.end()) return static_cast<std::size_t>(at - all.begin());
-      all.push_back(p);
-      return all.size() - 1;
-    };
-    if (a.kind != decision::forms_of_tensor)
-      for (std::size_t i = 0; i < a.choices(); ++i) from_of.push_back(intern(from, held_after(g_, a, i, e.value)));
-    if (b.kind != decision::forms_of_tensor)
-      for (std::size_t j = 0; j < b.choices(); ++j) to_of.push_back(intern(to, needed_by(g_, b, j, e.value)));
-    std::map<std::pair<std::size_t, std::size_t>, double> memo;
-    std::vector<double> time;
+    const detail::known_partitions::list &from_of = partitions_[from], &to_of = partitions_[to];
+    std::vector<figures> known(from_of.distinct * to_of.distinct);
+    std::vector<std::vector<double>> time(ways());
     for (std::size_t i = 0; i < a.choices(); ++i)
       for (std::size_t j = 0; j < b.choices(); ++j) {
-        const std::size_t x = from_of.empty() ? i : from_of[i], y = to_of.empty() ? j : to_of[j];
-        const auto [at, fresh] = memo.try_emplace({x, y}, 0.0);
-        if (fresh) at->second = pair_time(e, i, j);
-        time.push_back(at->second);
+        figures& ms = known[from_of.rank[i] * to_of.distinct + to_of.rank[j]];
+        if (ms.empty()) ms = pair_times(e, i, j);
+        for (std::size_t w = 0; w < time.size(); ++w) time[w].push_back(ms[w]);
       }
-    out.time = interned(std::move(time));
-    return out;
-  }
-
-  // Layers have edges alike: their times are held once.
-  shared_table interned(std::vector<double> time) {
-    const std::string_view bytes(reinterpret_cast<const char*>(time.data()), time.size() * sizeof(double));
-    std::vector<shared_table>& alike = tables_[std::hash<std::string_view>()(bytes)];
-    for (const shared_table& t : alike)
-      if (t.all() == time) return t;
-    alike.emplace_back(std::move(time));
-    return alike.back();
+    for (std::vector<double>& t : time) at->second.push_back(tables_(std::move(t)));
+    return at->second;
   }
 
   const graph& g_;
@@ -230,11 +234,15 @@ class cost_builder {
   const decision_graph& d_;
   const target target_;
   const long real_bytes_;
+  const std::vector<int> reads_;
+  sharding plan_;  // all but the choice that is priced is replicated
   std::map<std::string, priced> unique_;
-  detail::known_conversions conversions_;
-  std::vector<std::string> key_of_;  // of a decision: what it computes under which choices
+  known_conversions conversions_;
+  detail::known_partitions partitions_;
+  std::map<std::vector<long>, std::vector<shared_table>> pairs_;  // of edges of the last graph
+  std::vector<std::string> key_of_;                               // of a decision: what it computes under which choices
   std::vector<priced*> of_node_;
-  std::unordered_map<std::size_t, std::vector<shared_table>> tables_;  // by hash
+  detail::known_tables tables_;
 };
 
 }  // namespace cfp

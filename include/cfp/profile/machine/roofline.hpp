@@ -4,6 +4,10 @@
 #include <cfp/profile/cost/cost_builder.hpp>
 #include <cfp/profile/machine/described_times.hpp>
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 class roofline : public cost_builder {
@@ -14,27 +18,39 @@ class roofline : public cost_builder {
   roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, const target& on = {})
       : roofline(g, mesh, d, described_times(m, mesh), on) {}
 
-  double of_weights =
-      1;  ///< share of what weights and their gradients communicate that is counted: work beside it may hide the rest
+  /// Shares of what weights and their gradients communicate that are counted, a cost graph for each: work beside it
+  /// may hide the rest.
+  std::vector<double> of_weights = {1};
 
-  cost_graph build() { return collect({}); }
+  /// With the first share.
+  cost_graph build() { return std::move(build_all().front()); }
+  std::vector<cost_graph> build_all() { return collect({}); }
   const described_times& times() const { return times_; }
 
- private:
-  double program_time(const decision&, std::size_t, const sharding&, const program& p) override {
-    double ms = 0;
-    for (std::size_t i = 0; i < p.code.size(); ++i) ms += p.runs(i) * counted(p.code[i], p);
+ protected:
+  std::size_t ways() const override { return of_weights.size(); }
+  figures program_times(const decision&, std::size_t, const sharding&, const program& p) override {
+    figures ms(of_weights.size(), 0.0);
+    for (std::size_t i = 0; i < p.code.size(); ++i) {
+      const double alone = times_(p.code[i], p, g_);
+      for (std::size_t w = 0; w < ms.size(); ++w) ms[w] += p.runs(i) * (alone * share(w, p.code[i], p));
+    }
     return ms;
   }
-  double step_time(int v, const partition& from, const conversion_step& s) override {
+  figures step_times(int v, const partition& from, const conversion_step& s) override {
     const program p = conversion_program(g_, mesh_, v, from, s, real_bytes_);
-    return counted(p.code[0], p);
+    figures ms(of_weights.size(), times_(p.code[0], p, g_));
+    for (std::size_t w = 0; w < ms.size(); ++w) ms[w] *= share(w, p.code[0], p);
+    return ms;
   }
-  double counted(const instruction& i, const program& p) {
+
+ private:
+  double share(std::size_t way, const instruction& i, const program& p) const {
+    if (i.kind != instruction::reshard || !i.step.communicates()) return 1;
     const value& v = g_[p[i.in[0]].value];
     const bool of_weight = v.role == value_role::weight || v.role == value_role::accumulator ||
                            (v.role == value_role::gradient && g_[v.of].role == value_role::weight);
-    return times_(i, p, g_) * (i.kind == instruction::reshard && i.step.communicates() && of_weight ? of_weights : 1);
+    return of_weight ? of_weights[way] : 1;
   }
 
   described_times times_;

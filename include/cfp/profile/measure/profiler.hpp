@@ -72,7 +72,7 @@ class profiler : public cost_builder {
     collect(first);
     while (measured_again()) {}
     unique_.clear();
-    return collect({});
+    return costs();
   }
   /// Time of operations run together under a sharding, tensors from outside given as needed.
   /// Time known from earlier is taken, unless `again`: then it is measured once more, and the better figure kept.
@@ -167,18 +167,18 @@ class profiler : public cost_builder {
     return label + " " + hash;
   }
 
-  double program_time(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
+  figures program_times(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
     const std::string k = key(n.label + " [" + n.names[c] + "]", n.operations, plan, false);
-    return look_up(k, {}, [&] { return p; });
+    return {look_up(k, {}, [&] { return p; })};
   }
 
-  double step_time(int v, const partition& from, const conversion_step& s) override {
+  figures step_times(int v, const partition& from, const conversion_step& s) override {
     const std::string k = kind_of(s, from, g_[v].shape, g_[v].width(real_bytes_), mesh_).label();
-    return look_up(k, {5, 30, 0.02, 0.05}, [&] {
+    return {look_up(k, {5, 30, 0.02, 0.05}, [&] {
       program p = conversion_program(g_, mesh_, v, from, s, real_bytes_);
       plan_memory(p);
       return p;
-    });
+    })};
   }
 
   const graph random_;

@@ -8,8 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-namespace cfp::inline v0_1::detail {
+namespace cfp::inline v0_1 {
 
+/// Of one mesh.
 class known_conversions {
  public:
   /// The cheapest conversion of a tensor of this shape, whose elements take `width` bytes.
@@ -34,4 +35,4 @@ class known_conversions {
   std::unordered_map<std::string, conversion> conversions_;
 };
 
-}  // namespace cfp::detail
+}  // namespace cfp
