@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+
 namespace {
 
 using program::arguments;
@@ -45,13 +47,27 @@ void add_ranks(CLI::App& app, arguments& a) {
                "with --backend cuda: more processes than GPUs, to see that what they compute is right; times are none");
 }
 
+// "2%" as 0.02; -1 where it is none.
+double percent(const std::string& share) {
+  const char* const end = share.data() + share.size() - (share.ends_with('%') ? 1 : 0);
+  double out = 0;
+  const auto [at, wrong] = std::from_chars(share.data(), end, out);
+  const bool is = wrong == std::errc() && at == end && (end[0] == '%' || out == 0) && out >= 0 && out <= 100;
+  return is ? out / 100 : -1;
+}
+
 void add_planning(CLI::App& app, arguments& a) {
   app.add_option("--memory", a.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
+  app.add_option("--profile-mode", a.profile_mode,
+                 "measure everything (full), or only what plans that may be the best use (lazy, unless --explain)")
+      ->check(CLI::IsMember({"full", "lazy"}));
   app.add_option_function<std::string>(
-         "--profile-mode", [&a](const std::string& mode) { a.lazy = mode == "lazy"; },
-         "measure everything (full), or only what plans that may be the best use (lazy)")
-      ->check(CLI::IsMember({"full", "lazy"}))
-      ->default_str("full");
+         "--tolerance", [&a](const std::string& share) { a.tolerance = percent(share); },
+         "how much slower than the best a lazily measured plan may be; 0: not at all")
+      ->check([](const std::string& share) {
+        return percent(share) >= 0 ? std::string() : "it is a share such as 2%, from 0% to 100%, got: " + share;
+      })
+      ->default_str("2%");
   app.add_option("--profile", a.profile, "table of measured times to read and extend");
   app.add_option("--plan", a.plan, "take a saved plan, measuring nothing");
   app.add_option("--against", a.against, "a saved plan to run and compare beside those people use");

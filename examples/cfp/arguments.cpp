@@ -40,7 +40,8 @@ cfp::session_options arguments::session() const {
   o.micro_batches = micro_batches;
   o.how = training();
   o.table = profile;
-  o.lazy = lazy;
+  o.lazy = lazy();
+  o.tolerance = tolerance;
   o.seed = seed;
   o.deadline = deadline;
   o.tell = show_progress;

@@ -24,8 +24,9 @@ struct arguments {
   double deadline = 600;
   // planning
   long memory = 0;
-  bool lazy = false, explain = false, unfused = false;
-  std::string profile, plan, against, save_plan, save_header, summary;
+  bool explain = false, unfused = false;
+  double tolerance = 0.02;
+  std::string profile_mode, profile, plan, against, save_plan, save_header, summary;
   // sweeping
   double seconds = 0.5;
   long most = 64l << 20;
@@ -40,6 +41,7 @@ struct arguments {
 
   std::string all;  ///< as they were given, to compare between processes
 
+  bool lazy() const { return profile_mode == "lazy" || (profile_mode.empty() && !explain); }
   cfp::number number() const { return type == "float32" ? cfp::number::float32 : cfp::number::bfloat16; }
   cfp::training training() const;
   cfp::session_options session() const;

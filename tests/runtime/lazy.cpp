@@ -70,7 +70,8 @@ TEST_CASE("lazy equals full, and asks for less") {
   std::mt19937 random(3);
   for (int n = 0; n < random_models; ++n) models.push_back(differentiate(refine(random_graph(random))));
   std::size_t told = 0, wanted = 0;
-  int limited = 0;
+  int limited = 0, slower = 0;
+  std::map<double, std::size_t> told_within;
   for (std::size_t n = 0; n < models.size(); ++n) {
     const graph& g = models[n];
     const mesh_shape mesh = n > 1 && n % 3 == 2 ? mesh_of({2, 2}) : mesh_of({4});
@@ -89,27 +90,46 @@ TEST_CASE("lazy equals full, and asks for less") {
       }
       const solution best = solve(full);
       REQUIRE(best.optimal);
+      const auto lazily = [&](frozen& some, double tolerance) {
+        int rounds = 0;
+        return solve_lazily(
+            tolerance,
+            [&] {
+              REQUIRE(++rounds < 1000);
+              cost_graph now = some.costs();
+              now.memory_limit = full.memory_limit;
+              return now;
+            },
+            [&](const std::vector<int>& choices) { return some.ask(choices); });
+      };
       frozen some(g, mesh, d, m, true);
-      solution s;
-      int rounds = 0;
-      do {
-        cost_graph now = some.costs();
-        now.memory_limit = full.memory_limit;
-        s = solve(now);
-        REQUIRE(s.feasible);
-        REQUIRE(++rounds < 1000);
-      } while (some.ask(s.choices) > 0);
+      const solution s = lazily(some, 0);
       CHECK(s.time == Approx(best.time).epsilon(1e-9));
       CHECK(evaluate(full, s.choices).time == Approx(s.time).epsilon(1e-9));
       CHECK(some.wanted == all.wanted);
       told += some.told.size();
       wanted += some.wanted.size();
+      for (const double tolerance : {0.02, 0.3}) {
+        frozen fewer(g, mesh, d, m, true);
+        const solution near = lazily(fewer, tolerance);
+        CHECK(evaluate(full, near.choices).time == Approx(near.time).epsilon(1e-9));
+        CHECK(near.time <= best.time * (1 + tolerance) * (1 + 1e-9));
+        CHECK(near.bound <= best.time * (1 + 1e-9));
+        if (full.memory_limit) CHECK(near.memory <= *full.memory_limit);
+        CHECK(fewer.told.size() <= some.told.size());
+        told_within[tolerance] += fewer.told.size();
+        slower += near.time > best.time * (1 + 1e-9);
+      }
       limited += best.time > solve(some.costs()).time;
     }
   }
   CHECK(limited > 0);
   CHECK(10 * told < 6 * wanted);
   CHECK(told > 0);
+  CHECK(told_within[0.3] < told_within[0.02]);
+  CHECK(told_within[0.02] < told);
+  CHECK(slower > 0);
+  WARN("within 2% " << told_within[0.02] << ", within 30% " << told_within[0.3]);
   WARN("measured " << told << " of " << wanted << " figures");
 }
 
@@ -124,9 +144,8 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
   const cost_graph costs = full.build();
   lazy.replay = &everything;
   lazy.be_lazy();
-  solution s;
-  do s = solve(lazy.costs());
-  while (lazy.ask(s.choices) > 0);
+  const solution s = solve_lazily(
+      0, [&] { return lazy.costs(); }, [&](const std::vector<int>& choices) { return lazy.ask(choices); });
   const auto known = lazy.known();
   CHECK(known.of == static_cast<int>(full.wanted.size()));
   CHECK(known.measured < known.of);

@@ -307,7 +307,7 @@ TEST_CASE("a lazy session says how much it had to measure") {
   const found_plan& found = s.plan();
   CHECK(found.figures > 0);
   CHECK(found.figures_measured <= found.figures);
-  CHECK(says(printed(found), {" figures ", "were measured; bounds say that no other plan is faster"}));
+  CHECK(says(printed(found), {"certified: no other plan is faster, by bounds; of ", " figures ", "were measured"}));
   CHECK(s.verify(rows_of(8), 3).holds());
 }
 

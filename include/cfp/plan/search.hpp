@@ -7,6 +7,7 @@
 #include <cfp/plan/segment_times.hpp>
 #include <cfp/profile/measure/profiler.hpp>
 #include <cfp/solve/correction.hpp>
+#include <cfp/solve/lazy.hpp>
 
 #include <chrono>
 #include <functional>
@@ -44,6 +45,8 @@ class plan_search {
     for (std::size_t i = 0; i < segments_.size(); ++i) corrections_.emplace_back(segments_.decisions(i), costs_);
   }
 
+  double tolerance =
+      0;  ///< how much slower, relatively, the found plan may be than the best: what is lazy measures less
   double solve_seconds = 0;
   int rounds = 0;  ///< plans tried
   double gap = 0;  ///< how much faster, relatively, the sums of parts still think an untried plan might be
@@ -89,6 +92,8 @@ class plan_search {
         if (leanest == 0 && s.least_memory) leanest = static_cast<long>(*s.least_memory);
         break;
       }
+      least = s.bound;
+      if (within_tolerance(tried, least, options)) break;
       plan p = realised("found", s);
       if (const long over = excess(p, options); over > 0) {
         lean(leanest, predicted_peak(p));
@@ -99,7 +104,6 @@ class plan_search {
       if (!settled) ++rounds;
       if (tell) tell("running the segments of found plan " + std::to_string(rounds));
       price(p);
-      least = s.bound;
       tried.push_back(std::move(p));
     }
     confirm(tried, tell);
@@ -126,6 +130,13 @@ class plan_search {
     bool all = true;
     for (const correction& c : corrections_) all = all && c.knows(p.choices);
     return all;
+  }
+
+  // Whether what was tried, or named, is fast enough: no plan takes less than `least`.
+  bool within_tolerance(const std::vector<plan>& tried, double least, const search_options& options) const {
+    const auto is = [&](const plan& p) { return excess(p, options) <= 0 && p.predicted_ms <= (1 + tolerance) * least; };
+    return tolerance > 0 &&
+           (std::any_of(tried.begin(), tried.end(), is) || std::any_of(named_.begin(), named_.end(), is));
   }
 
   static long excess(const plan& p, const search_options& options) {
@@ -164,24 +175,36 @@ class plan_search {
   }
 
   // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left
-  // of bounds then does not undercut it. When that has taken as long as measuring the rest would, the rest is measured.
+  // of bounds then does not undercut it by more than the tolerance. When that has taken as long as measuring the rest
+  // would, the rest is measured.
   template <class Make>
   solution best(const Make& make) {
-    for (;;) {
-      solution s;
-      solve_seconds += timed([&] { s = solve(make()); });
-      if (!s.feasible || profiler_.ask(first(s.choices)) == 0) return s;
-      if (profiler_.agreed(solve_seconds + pricing_seconds_ < profiler_.seconds_left()))
-        pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
-      else costs_ = profiler_.build();
-    }
+    const auto start = std::chrono::steady_clock::now();
+    double asking = 0;
+    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices) {
+      long unknown = 0;
+      asking += timed([&] {
+        unknown = profiler_.ask(first(choices));
+        if (unknown == 0) return;
+        const double solving = solve_seconds + seconds_since(start) - asking;
+        if (profiler_.agreed(solving + pricing_seconds_ < profiler_.seconds_left()))
+          pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
+        else costs_ = profiler_.build();
+      });
+      return unknown;
+    });
+    solve_seconds += seconds_since(start) - asking;
+    return s;
   }
 
+  static double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
   template <class Work>
   static double timed(const Work& work) {
     const auto begin = std::chrono::steady_clock::now();
     work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return seconds_since(begin);
   }
 
   const graph& g_;

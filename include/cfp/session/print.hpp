@@ -26,8 +26,9 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const structure& s) {
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
   using detail::printed, detail::gib, detail::mib;
   if (p.figures > 0)
-    out << "of " << p.figures << " figures " << p.figures_measured
-        << " were measured; bounds say that no other plan is faster"
+    out << "certified: no other plan is "
+        << (p.tolerance > 0 ? printed("more than %g%% faster", 100 * p.tolerance) : std::string("faster"))
+        << ", by bounds; of " << p.figures << " figures " << p.figures_measured << " were measured"
         << (p.below_bound > 0
                 ? printed(",\nbut %d figures were below theirs, by at most %.3g ms", p.below_bound, p.below_by)
                 : std::string())

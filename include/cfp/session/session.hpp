@@ -36,6 +36,7 @@ struct session_options {
   training how{};                 ///< optimizer, schedule, clipping
   std::string table{};            ///< file of measured times, read and extended; none: nothing is kept
   bool lazy = false;              ///< measure only what plans that may be the best use
+  double tolerance = 0;           ///< of a lazy search: how much slower, relatively, the plan may be than the best
   own_kernels kernels{};          ///< of operators that are not in the catalogue: cfp::kernels_of<my_op_t>()
   std::string name = "model";     ///< in tables, plans and headers: models of one name have one table and plan
   std::uint64_t seed = 1;         ///< of initial weights

@@ -13,8 +13,8 @@
 #include <cfp/plan/search.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/session/lines.hpp>
+#include <cfp/session/option_checks.hpp>
 #include <cfp/session/session.hpp>
-#include <cfp/session/texts.hpp>
 #include <cfp/session/train.hpp>
 
 #include <chrono>
@@ -98,10 +98,7 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
 
 CFP_INLINE session::parts::parts(const graph& forward, session_options options)
     : o(std::move(options)), mesh(read_mesh(o.mesh)) {
-  if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
-  if (!(o.deadline > 0 && o.deadline <= 1e9))
-    throw bad_input("deadline must be seconds, more than 0 and at most 1e9, is " + detail::printed("%g", o.deadline));
-  if (o.memory < 0) throw bad_input("memory must be bytes, or 0 for any, is " + std::to_string(o.memory));
+  detail::check(o);
   if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();

@@ -20,10 +20,11 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   measure_with.tell = [&](int done, int all, const std::string& what) {
     tell("measuring " + what, all ? static_cast<double>(done) / all : -1);
   };
-  if (o.lazy) measure_with.be_lazy();
+  if (o.lazy) measure_with.be_lazy(o.tolerance);
   costs = o.lazy ? measure_with.costs() : measure_with.build();
   const segment_times whole(blocks, segments, decided);
   plan_search search(g, mesh, decided, whole, measure_with, costs);
+  if (o.lazy) search.tolerance = o.tolerance;
   if (device) search.beside_bytes = [&](const program& p) { return beside_bytes(*on, p, g); };
   for (const named_plan& n : usual) {
     tell("running the segments of plan " + n.name, 1);
@@ -49,6 +50,7 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   corrected = search.corrected();
   if (!o.lazy) return;
   const profiler::knowledge k = measure_with.known();
+  out.tolerance = o.tolerance;
   out.figures = k.of;
   out.figures_measured = k.measured;
   out.below_bound = k.below_bound;

@@ -60,8 +60,9 @@ struct found_plan {
 
   int measured = 0;  ///< programs that were run
   int figures = 0, figures_measured = 0,
-      below_bound = 0;  ///< of a lazy search: all there could be, those it needed, and
-  double below_by = 0;  ///< those that were less than their bound said, by at most so many ms
+      below_bound = 0;   ///< of a lazy search: all there could be, those it needed, and
+  double below_by = 0;   ///< those that were less than their bound said, by at most so many ms
+  double tolerance = 0;  ///< of a lazy search: within which, relatively, no other plan is faster
   double profile_seconds = 0, solve_seconds = 0;
   int tried = 0;           ///< plans whose segments were run whole
   double gap = 0;          ///< how much faster, relatively, an untried plan might be

@@ -12,7 +12,8 @@ namespace cfp::inline v0_1 {
 /// its kind.
 class program_bounds {
  public:
-  static constexpr double margin = 0.95, unseen = 0.5;
+  static constexpr double unseen = 0.5;
+  double margin = 0.95;
   static constexpr double doubtful = 1.2;  ///< times the sum: what takes longer was probably disturbed
 
   explicit program_bounds(profile_table& t) : table_(t) {

@@ -26,8 +26,12 @@ class profiler : public cost_builder {
   progress tell;                          ///< called before each program that is run
   const profile_table* replay = nullptr;  ///< where measurements come from instead of being run: for tests
 
-  /// From here on only what is asked for is measured. What is not has a lower bound (`program_bounds`).
-  void be_lazy() { asking_ = false; }
+  /// From here on only what is asked for is measured. What is not has a lower bound (`program_bounds`); where a plan
+  /// need not be the best, the least times seen are taken as they are.
+  void be_lazy(double tolerance = 0) {
+    asking_ = false;
+    if (tolerance > 0) bounds_.margin = 1;
+  }
   /// How much of the table was needed.
   struct knowledge {
     int of = 0, measured = 0;

@@ -1,0 +1,26 @@
+// What a session's options must be.
+#pragma once
+
+#include <cfp/core/bad_input.hpp>
+#include <cfp/session/session.hpp>
+#include <cfp/session/texts.hpp>
+
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+/// Throws bad_input.
+inline void check(const session_options& o) {
+  if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
+  if (!(o.deadline > 0 && o.deadline <= 1e9))
+    throw bad_input("deadline must be seconds, more than 0 and at most 1e9, is " + detail::printed("%g", o.deadline));
+  if (!(o.tolerance >= 0 && o.tolerance <= 1))
+    throw bad_input("tolerance must be a share of the time, from 0 to 1, is " + detail::printed("%g", o.tolerance));
+  if (o.memory < 0) throw bad_input("memory must be bytes, or 0 for any, is " + std::to_string(o.memory));
+}
+
+}  // namespace detail
+
+}  // namespace cfp
