@@ -227,7 +227,8 @@ json lazy(long layers) {
     out.costs = lazily ? p.costs() : p.build();
     if (replay) {  // without segments run whole
       out.choices = solve_lazily(
-                        tolerance, [&] { return p.costs(); }, [&](const std::vector<int>& plan) { return p.ask(plan); })
+                        tolerance, [&] { return p.costs(); },
+                        [&](const std::vector<int>& plan, double rise) { return p.ask(plan, rise); })
                         .choices;
     } else {
       plan_search search(g, mesh, d, whole, p, out.costs);

@@ -181,17 +181,17 @@ class plan_search {
   solution best(const Make& make) {
     const auto start = std::chrono::steady_clock::now();
     double asking = 0;
-    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices) {
-      long unknown = 0;
+    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices, double rise) {
+      asked out;
       asking += timed([&] {
-        unknown = profiler_.ask(first(choices));
-        if (unknown == 0) return;
+        out = profiler_.ask(first(choices), rise);
+        if (out.figures == 0) return;
         const double solving = solve_seconds + seconds_since(start) - asking;
         if (profiler_.agreed(solving + pricing_seconds_ < profiler_.seconds_left()))
           pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
         else costs_ = profiler_.build();
       });
-      return unknown;
+      return out;
     });
     solve_seconds += seconds_since(start) - asking;
     return s;

@@ -27,8 +27,9 @@ solution solve_lazily(double tolerance, const Make& make, const Ask& ask) {
       s.memory = cost.memory;
       return s;
     }
-    if (ask(s.choices) == 0) return s;
-    if (tolerance > 0) known.push_back(std::move(s.choices));
+    const auto asked = ask(s.choices, tolerance * s.time);
+    if (asked.figures == 0) return s;
+    if (asked.all) known.push_back(std::move(s.choices));
   }
 }
 

@@ -29,22 +29,6 @@ class cost_builder {
   /// for.
   cost_graph costs() { return std::move(collect({}).front()); }
 
-  /// Has everything measured that a plan of the last graph uses; returns how many figures were not known. Unless none,
-  /// the next question is for a plan of a new graph.
-  long ask(const std::vector<int>& choices) {
-    const bool before = std::exchange(asking_, true);
-    const long unknown = unknown_;
-    for (std::size_t n = 0; n < d_.nodes.size(); ++n)
-      if (of_node_[n] != nullptr && !of_node_[n]->known[static_cast<std::size_t>(choices[n])])
-        price(*of_node_[n], static_cast<std::size_t>(choices[n]));
-    for (const decision_edge& e : d_.edges)
-      pair_times(e, static_cast<std::size_t>(choices[static_cast<std::size_t>(e.from)]),
-                 static_cast<std::size_t>(choices[static_cast<std::size_t>(e.to)]));
-    asking_ = before;
-    if (unknown_ > unknown && measured_again()) unique_.clear();  // to be priced anew
-    return unknown_ - unknown;
-  }
-
  protected:
   /// Milliseconds, one for each way to price.
   using figures = std::vector<double>;
@@ -62,8 +46,6 @@ class cost_builder {
   virtual figures program_times(const decision& n, std::size_t choice, const sharding& plan, const program& p) = 0;
   /// What one step of a conversion takes.
   virtual figures step_times(int v, const partition& from, const conversion_step& s) = 0;
-  /// Measures once more what may have been disturbed; false if there is nothing.
-  virtual bool measured_again() { return false; }
 
   bool asking_ = true;         ///< or a bound will do for what is not known
   long unknown_ = 0;           ///< figures wanted that were not known

@@ -3,7 +3,7 @@
 
 #include <cfp/model/name_hash.hpp>
 #include <cfp/profile/cost/bounds.hpp>
-#include <cfp/profile/cost/cost_builder.hpp>
+#include <cfp/profile/cost/lazy_builder.hpp>
 #include <cfp/profile/measure/measure.hpp>
 
 #include <cstdio>
@@ -11,13 +11,13 @@
 namespace cfp::inline v0_1 {
 
 /// Measures what decisions cost, remembering everything in a table.
-class profiler : public cost_builder {
+class profiler : public lazy_builder {
  public:
   using progress = std::function<void(int done, int all, const std::string& what)>;
 
   /// The backend, whose mesh is planned for, and the table must outlive this, as must the graph and its decisions.
   profiler(const graph& g, const decision_graph& d, backend& on, profile_table& table)
-      : cost_builder(g, on.mesh(), d, on.lowered_for()), random_(with_random_inputs(g)), on_(on), table_(table),
+      : lazy_builder(g, on.mesh(), d, on.lowered_for()), random_(with_random_inputs(g)), on_(on), table_(table),
         bounds_(table), oversubscribed_(is_oversubscribed(on)) {}
   profiler(const profiler&) = delete;
 
