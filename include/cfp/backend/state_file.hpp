@@ -4,6 +4,7 @@
 
 #include <cfp/backend/state_header.hpp>
 #include <cfp/file/new_file.hpp>
+#include <cfp/file/whole_file.hpp>
 #include <cfp/model/graph.hpp>
 
 #include <boost/interprocess/file_mapping.hpp>
@@ -12,6 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -111,6 +113,8 @@ class state_file {
   }
 
   void read(const std::string& file, const graph& g, boost::interprocess::mode_t mode) {
+    if (const std::string why = detail::unreadable(file); !why.empty()) throw bad_state(path_ + why);
+    if (std::filesystem::file_size(file) == 0) throw bad_state(path_ + ": is empty");
     try {
       const boost::interprocess::file_mapping mapping(file.c_str(), mode);
       region_ = boost::interprocess::mapped_region(mapping, mode);

@@ -20,6 +20,7 @@ struct bad_state : bad_input {
 };
 
 inline constexpr int state_version = 1;
+inline constexpr long most_steps = 1'000'000'000'000;
 
 struct state_header {
   struct tensor {
@@ -48,6 +49,8 @@ class state_header_reader : json_reader<bad_state> {
     const auto [end, failed] = std::from_chars(step.data(), step.data() + step.size(), out.step);
     if (failed != std::errc() || end != step.data() + step.size() || out.step < 0)
       refuse("its step must be a whole number, got " + shown(json(step)));
+    if (out.step > most_steps)
+      refuse("its step is " + step + ", at most " + std::to_string(most_steps) + " are counted");
     for (const auto& [label, t] : all.items())
       if (label != "__metadata__") out.tensors[label] = tensor(t, "tensor '" + label + "'");
     return out;

@@ -111,6 +111,9 @@ inline const training& checked(const training& how) {
   need("last_rate", how.last_rate, 0, HUGE_VAL);
   need("clip", how.clip, 0, HUGE_VAL);
   need("micro_batches", how.micro_batches, 1, HUGE_VAL);
+  if (how.steps > 0 && how.warmup > how.steps)
+    throw bad_input("how it is trained: a warmup of " + std::to_string(how.warmup) + " steps is longer than all " +
+                    std::to_string(how.steps) + " steps");
   return how;
 }
 

@@ -56,6 +56,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   out.best.predicted_ms = predicted;
   if (s.device) out.best.beside_bytes = beside_bytes(s.ranks(), out.best.code, s.g);
   out.from_file = true;
+  s.check_fits(out.best, path);
   s.training.reset();
   s.take(std::move(out));
   return *s.found;
@@ -80,6 +81,7 @@ CFP_INLINE std::string session::explain() {
 
 CFP_INLINE verification session::verify(const batch_source& batches, long steps) {
   parts& s = *parts_;
+  detail::check(batches);
   if (steps < 1) throw bad_input("a verification has at least 1 step, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
   const state_file<float>* const from = s.state ? &*s.state : nullptr;
@@ -133,10 +135,12 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
 CFP_INLINE training_report session::train(const batch_source& batches, long steps,
                                           const std::function<bool(const step_report&)>& tell) {
   parts& s = *parts_;
+  detail::check(batches);
   if (steps < 0) throw bad_input("a training has 0 steps or more, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
   if (!s.training) {
     s.training = std::make_unique<trainer>(s.ranks(), found.code, s.g, s.o.seed);
+    s.lost_at = 0;
     if (s.state) s.training->resume(*s.state);
   }
   training_report out;
@@ -158,11 +162,13 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
   out.last = s.training->done();
   out.loss = std::move(t.loss);
   out.ms = std::move(t.ms);
+  if (s.lost_at == 0) s.lost_at = out.lost_at();
   return out;
 }
 
 CFP_INLINE plan_comparison session::compare(const batch_source& batches, int steps) {
   parts& s = *parts_;
+  detail::check(batches);
   if (steps < 1) throw bad_input("a comparison has at least 1 step, not " + std::to_string(steps));
   const found_plan& f = s.search();
   std::vector<const cfp::plan*> plans{&f.best};
@@ -207,13 +213,18 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
 }
 
 CFP_INLINE void session::load_state(const std::string& path) {
+  state_file<float> from = state_file<float>::open(path, parts_->g);  // or what was trained stays
   parts_->training.reset();
-  parts_->state.emplace(state_file<float>::open(path, parts_->g));
+  parts_->state.emplace(std::move(from));
+  parts_->lost_at = 0;
 }
 
 CFP_INLINE void session::save_state(const std::string& path) {
   parts& s = *parts_;
   if (!s.training) train([](long) { return batch{}; }, 0);  // as training begins
+  if (s.lost_at > 0)
+    throw bad_input(path + ": not written: the loss of step " + std::to_string(s.lost_at) +
+                    " is no finite number, and neither are the weights behind it");
   s.training->save(path);
 }
 

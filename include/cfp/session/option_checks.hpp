@@ -18,7 +18,16 @@ inline void check(const session_options& o) {
     throw bad_input("deadline must be seconds, more than 0 and at most 1e9, is " + detail::printed("%g", o.deadline));
   if (!(o.tolerance >= 0 && o.tolerance <= 1))
     throw bad_input("tolerance must be a share of the time, from 0 to 1, is " + detail::printed("%g", o.tolerance));
+  try {
+    nlohmann::json(o.name).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw bad_input("name must be a text in UTF-8: plans and tables call the model so");
+  }
   if (o.memory < 0) throw bad_input("memory must be bytes, or 0 for any, is " + std::to_string(o.memory));
+}
+
+inline void check(const batch_source& batches) {
+  if (!batches) throw bad_input("there is no data: the source of batches is an empty function");
 }
 
 }  // namespace detail

@@ -42,6 +42,7 @@ struct session::parts {
   cost_graph costs, corrected;  // of the search
   std::optional<state_file<float>> state;
   std::unique_ptr<trainer> training;
+  long lost_at = 0;  // the first step of it whose loss is no finite number
   device_memory device;
 
   parts(const graph& forward, session_options options);
@@ -61,6 +62,7 @@ struct session::parts {
   void take(found_plan out);
   void check_memory(int ranks_here) const;
   std::optional<long> limit() const { return device.limit(o.memory); }
+  void check_fits(const cfp::plan& p, const std::string& path) const;
   std::string does_not_fit(const std::string& what) const;
 };
 
@@ -222,7 +224,7 @@ CFP_INLINE std::string session::parts::id() const {
 
 CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
   const std::optional<std::string> text = detail::whole_file(path);
-  if (!text) throw bad_input("plan " + path + ": cannot be read");
+  if (!text) throw bad_input("plan " + path + detail::unreadable(path));
   const saved_plan saved = read_plan(*text, "plan " + path, id(), g, mesh, decided);
   if (predicted) *predicted = saved.predicted_ms;
   return saved.choices;

@@ -57,6 +57,14 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   out.below_by = k.by;
 }
 
+CFP_INLINE void session::parts::check_fits(const cfp::plan& p, const std::string& path) const {
+  const std::optional<long> most = limit();
+  const long needs = predicted_peak(p);
+  if (!most || needs <= *most) return;
+  const std::string bytes = std::to_string(needs) + " bytes, " + std::to_string(needs - *most) + " more";
+  throw nothing_fits(*most, needs, does_not_fit("plan " + path + " needs " + bytes));
+}
+
 CFP_INLINE profile_table session::parts::measured_before() {
   backend& here = ranks();
   profile_table table;

@@ -41,7 +41,7 @@ inline undecided rounding_decides(const trained& a, const trained& exact, const 
 inline double loss_difference(const trained& a, const trained& b) {
   double most = 0;
   for (std::size_t s = 0; s < a.loss.size(); ++s)
-    difference::widen(most, std::abs(a.loss[s] - b.loss[s]) / std::abs(a.loss[s]));
+    if (a.loss[s] != b.loss[s]) difference::widen(most, std::abs(a.loss[s] - b.loss[s]) / std::abs(a.loss[s]));
   return most;
 }
 
