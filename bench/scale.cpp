@@ -111,8 +111,11 @@ machine_plan find(const searched& s, stage_clock& clock) {
 }
 
 /// Searches, and writes what it found; at the limit, what took how long until then. The process ends with it.
-[[noreturn]] void search(const searched& s, double limit, int to) {
+[[noreturn]] void search(const searched& s, double limit, double most_gib, int to) {
   search_report report;
+  const auto bytes = static_cast<rlim_t>(most_gib * (1 << 30));
+  const rlimit memory{bytes, bytes};
+  setrlimit(RLIMIT_AS, &memory);  // what exceeds it fails here, and nothing else of the machine
   std::mutex writing;
   const auto end_with = [&](const json& j) {
     const std::lock_guard lock(writing);  // for good: one of the two ends
@@ -135,14 +138,14 @@ machine_plan find(const searched& s, stage_clock& clock) {
 }
 
 /// In a process of its own.
-json searched_alone(const searched& s, double limit) {
+json searched_alone(const searched& s, double limit, double most_gib) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("no process");
   if (child == 0) {
     close(ends[0]);
-    search(s, limit, ends[1]);
+    search(s, limit, most_gib, ends[1]);
   }
   close(ends[1]);
   std::string text;
@@ -176,19 +179,20 @@ int main(int argc, char** argv) {
   CLI::App app("How long plans for described machines take to find", "scale");
   std::string to;
   std::vector<std::string> only;
-  double limit = 300;
+  double limit = 300, most_gib = 14;
   app.add_option("--json", to, "write the figures here");
   app.add_option("--limit", limit, "seconds after which a case is left unfinished")->capture_default_str();
+  app.add_option("--most-gib", most_gib, "address space of a case, in GiB; with more it fails")->capture_default_str();
   app.add_option("--only", only, "cases, by the names the table gives them")->delimiter(',');
   try {
     app.parse(argc, argv);
-    json out{{"limit", limit}, {"cases", json::array()}, {"depth", json::array()}};
+    json out{{"limit", limit}, {"most_gib", most_gib}, {"cases", json::array()}, {"depth", json::array()}};
     std::printf("%-20s %9s %8s", "seconds of", "all", "cores");
     for (const char* stage : stage_names) std::printf(" %10s", stage);
     std::printf(" %9s  %13s\n", "peak MiB", "step");
     for (const searched& s : all_cases()) {
       if (!only.empty() && std::find(only.begin(), only.end(), s.label()) == only.end()) continue;
-      const json found = searched_alone(s, limit);
+      const json found = searched_alone(s, limit, most_gib);
       print(s.label(), found);
       json entry{{"model", s.model},
                  {"machine", s.nodes > 0 ? s.machine + " of " + std::to_string(s.nodes) + " nodes" : s.machine}};

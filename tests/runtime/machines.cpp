@@ -554,4 +554,35 @@ TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
   }
 }
 
+TEST_CASE("what is found does not depend on how many threads search, and all stages are counted") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+  std::vector<mesh_plans> by_one;
+  for (const unsigned threads : {1U, 3U}) {
+    stage_clock clock;
+    machine_options options;
+    options.threads = threads;
+    options.clock = &clock;
+    int heard = 0;
+    const std::vector<mesh_plans> found =
+        search_meshes(g, m, options, meshes_of(m), [&](const mesh_shape&) { ++heard; });
+    CHECK(heard == 3);
+    for (std::size_t s = 1; s < stage_names.size(); ++s) CHECK(clock.seconds()[s] > 0);  // the graph was there before
+    if (threads == 1) by_one = found;
+    REQUIRE(found.size() == by_one.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i].mesh == by_one[i].mesh);
+      CHECK(found[i].plans.found()->p.choices == by_one[i].plans.found()->p.choices);
+      CHECK(found[i].ms() == by_one[i].ms());
+      CHECK(found[i].plans.least == by_one[i].plans.least);
+    }
+    std::vector<mesh_shape> too_many = meshes_of(m);
+    too_many.push_back(mesh_of({16}));
+    CHECK_THROWS_WITH(search_meshes(g, m, options, too_many), Catch::Contains("16 devices does not fit"));
+    CHECK_THROWS_AS(
+        search_meshes(g, m, options, meshes_of(m), [](const mesh_shape&) { throw std::runtime_error("enough"); }),
+        std::runtime_error);
+  }
+}
+
 }  // namespace machines_tests

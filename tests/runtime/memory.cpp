@@ -73,4 +73,34 @@ TEST_CASE("a rank takes no more memory than is predicted") {
   }
 }
 
+TEST_CASE("a buffer gets the lowest place that is free while it lives") {
+  std::mt19937 random(7);
+  const auto below_of = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 100; ++round) {
+    const int instructions = 1 + below_of(400);
+    cfp::detail::placed_pieces placed(instructions);
+    std::vector<cfp::detail::placed_pieces::piece> all;
+    for (int n = 0; n < 60; ++n) {
+      lifetime when;
+      when.from = below_of(instructions + 1);
+      when.to = below_of(2) == 0 ? std::min(instructions, when.from + below_of(8))
+                                 : when.from + below_of(instructions + 1 - when.from);
+      const long bytes = 1 + below_of(1000);
+      long at = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (const auto& other : all) {
+          const bool meets =
+              other.when.from <= when.to && when.from <= other.when.to && other.from < at + bytes && at < other.to;
+          if (meets) at = (other.to + memory_alignment - 1) / memory_alignment * memory_alignment;
+          moved = moved || meets;
+        }
+      }
+      REQUIRE(placed.lowest(when, bytes) == at);
+      placed.put({when, at, at + bytes});
+      all.push_back({when, at, at + bytes});
+    }
+  }
+}
+
 }  // namespace memory_tests

@@ -53,8 +53,9 @@ struct machine_options {
   target lowered_for = 2;               ///< numbers that are not wide take two bytes
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
-  double solve_seconds = 5;             ///< most for one solution
-  double search_seconds = 60;           ///< after which no further candidate is looked for
+  /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
+  double solve_seconds = 5;
+  double search_seconds = 60;  ///< after which no further candidate is looked for
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
   /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
@@ -227,7 +228,7 @@ class machine_search {
 
   solve_options brief() const {
     solve_options o;
-    o.max_seconds = options_.solve_seconds;
+    o.max_steps = 1e9 * options_.solve_seconds;
     return o;
   }
 
