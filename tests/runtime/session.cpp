@@ -417,6 +417,28 @@ TEST_CASE("a file takes its name once it is whole, a link stays one, and what is
   CHECK(nlohmann::json::parse(text_of(files / "old.json")).contains("decisions"));
 }
 
+TEST_CASE("of several that write one file, each writes all of it") {
+  const folder files;
+  const std::string file = files / "state", alone[] = {files / "first", files / "second"};
+  std::vector<session> sessions;
+  for (const std::uint64_t seed : {1, 2}) {
+    session_options o = with_kernels();
+    o.seed = seed;
+    sessions.emplace_back(own_model(8), o);
+    sessions.back().save_state(alone[seed - 1]);
+  }
+  const std::string first = text_of(alone[0]), second = text_of(alone[1]);
+  REQUIRE(first != second);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::jthread> writers;
+    for (session& s : sessions) writers.emplace_back([&] { s.save_state(file); });
+    writers.clear();
+    const std::string written = text_of(file);
+    REQUIRE((written == first || written == second));
+    REQUIRE_FALSE(std::filesystem::exists(file + ".new"));
+  }
+}
+
 TEST_CASE("a plan's header is checked by the compiler, in a namespace named as its file") {
   const folder files;
   session s(own_model(8), with_kernels());
@@ -518,6 +540,26 @@ TEST_CASE("a loss that is no number any more is said") {
   CHECK(says(printed(r), {at.c_str()}));
   CHECK(nlohmann::json::parse(r.json())["lost_at"] == step);
   CHECK(session(own_model(8), with_kernels()).train(rows_of(8), 2).lost_at() == 0);
+  const folder files;
+  std::ofstream(files / "state") << "before";
+  const std::string why = "state: not written: the loss of step " + std::to_string(step) + " is no finite number";
+  CHECK(says(refused([&] { s.save_state(files / "state"); }), {why.c_str()}));
+  CHECK(text_of(files / "state") == "before");
+  CHECK(says(printed(session(own_model(8), o).verify(rows_of(8), step)),
+             {("on one rank too the loss of step " + std::to_string(step) + " is no finite number").c_str()}));
+}
+
+TEST_CASE("a state that is refused leaves what was trained") {
+  const folder files;
+  session s(own_model(8), with_kernels());
+  const training_report first = s.train(rows_of(8), 2);
+  CHECK(says(refused([&] { s.load_state(files / "none"); }), {"none: cannot be read: there is no such file"}));
+  CHECK(says(refused([&] { s.load_state(files.path); }), {": cannot be read: it is a directory"}));
+  std::ofstream(files / "empty").flush();
+  CHECK(says(refused([&] { s.load_state(files / "empty"); }), {"empty: is empty"}));
+  REQUIRE(mkfifo((files / "pipe").c_str(), 0600) == 0);
+  CHECK(says(refused([&] { s.load_state(files / "pipe"); }), {"pipe: cannot be read: it is no file, but a pipe"}));
+  CHECK(s.train(rows_of(8), 1).first == 3);
 }
 
 TEST_CASE("a training outlives what fails beside it, and begins anew where it fails itself") {
@@ -825,6 +867,13 @@ TEST_CASE("options that do not fit are refused in one sentence") {
   CHECK(says(with([](session_options& o) { o.mesh = "data"; }), {"mesh data: write axes as name=size"}));
   CHECK(says(with([](session_options& o) { o.type = number::float16; }),
              {"mesh data=2: numbers are stored as float16 on GPUs only; take bfloat16 or float32 here"}));
+  CHECK(with([](session_options& o) { o.deadline = 0; }) ==
+        "deadline must be seconds, more than 0 and at most 1e9, is 0");
+  CHECK(with([](session_options& o) { o.tolerance = 2; }) ==
+        "tolerance must be a share of the time, from 0 to 1, is 2");
+  CHECK(says(with([](session_options& o) { o.name = "\xff"; }), {"name must be a text in UTF-8"}));
+  CHECK(with([](session_options& o) { o.how.warmup = 3, o.how.steps = 2; }) ==
+        "how it is trained: a warmup of 3 steps is longer than all 2 steps");
   model lost = own_model(8);
   lost.recorded.loss = -1;
   CHECK(says(refused([&] { session(lost, with_kernels()); }), {"the model has no loss: set net.recorded.loss"}));
@@ -838,6 +887,9 @@ TEST_CASE("options that do not fit are refused in one sentence") {
   session s(own_model(8), with_kernels());
   CHECK(refused([&] { s.train(rows_of(8), -1); }) == "a training has 0 steps or more, not -1");
   CHECK(refused([&] { s.verify(rows_of(8), 0); }) == "a verification has at least 1 step, not 0");
+  for (const std::function<void()>& f : std::initializer_list<std::function<void()>>{
+           [&] { s.train({}, 1); }, [&] { s.verify({}, 1); }, [&] { s.compare({}, 1); }})
+    CHECK(refused(f) == "there is no data: the source of batches is an empty function");
   CHECK(refused([&] { s.compare(rows_of(8), 0); }) == "a comparison has at least 1 step, not 0");
 }
 
@@ -854,6 +906,12 @@ TEST_CASE("a plan keeps the memory it may use") {
     CHECK(tight.plan().peak_bytes <= most);
     CHECK(tight.verify(rows_of(8), 3).holds());
   }
+  const folder files;
+  free.save_plan(files / "plan");
+  session_options o = with_kernels();
+  o.memory = 1000;
+  CHECK(says(refused<nothing_fits>([&] { session(own_model(8), o).use_plan(files / "plan"); }),
+             {"memory 1000: no plan fits; plan ", " needs ", " bytes, ", " more"}));
 }
 
 }  // namespace session_tests

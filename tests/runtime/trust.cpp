@@ -12,6 +12,7 @@
 #include <cfp/model/structural_path.hpp>
 #include <cfp/profile/instruction_kind.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/session/check_gradients.hpp>
 
 #include <cmath>
 #include <cstdlib>
@@ -29,16 +30,19 @@ namespace {
 constexpr long rows = 8, width = 4, kinds = 8;
 
 /// Rows of numbers, of which each is of a kind, or of one that does not count.
-graph classifier(int passes, bool ignoring = true) {
+model classifier_model(bool ignoring = true) {
   model net;
   const dimension batch{"batch", rows}, wide{"width", width}, all{"kinds", kinds};
   const tensor x = net.input("x", {batch, wide}, element::real, {});
   const tensor targets = net.input("targets", {batch}, element::index, targets_below(kinds, ignoring));
   net.recorded.loss = mean_cross_entropy(linear(x, net.weight("w", {wide, all}, {0, 0.5})), targets).id;
+  return net;
+}
+graph classifier(int passes, bool ignoring = true) {
   training how;
   how.beta1 = 0.5;  // the first moment is half the gradient
   how.micro_batches = passes;
-  return differentiate(refine(net.recorded), how);
+  return differentiate(refine(classifier_model(ignoring).recorded), how);
 }
 
 /// In every pass `counted` of the rows count.
@@ -137,6 +141,16 @@ TEST_CASE("ignored targets have no part in loss and gradient, on one rank and on
       }
     }
   }
+}
+
+TEST_CASE("gradients of a loss in which nothing counts are not judged") {
+  gradient_options o;
+  o.data = [](long) { return rows_of(0, 0); };
+  const gradient_check c = check_gradients(classifier_model(), o);
+  CHECK_FALSE(c.holds());
+  CHECK(c.faults() == std::vector<std::string>{"it cannot be judged: the loss depends on nothing that was tried"});
+  o.data = [](long) { return rows_of(0, 5); };
+  CHECK(check_gradients(classifier_model(), o).holds());
 }
 
 TEST_CASE("without ignored targets the mean over those that count is the mean over all") {
