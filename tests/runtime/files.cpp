@@ -276,7 +276,8 @@ TEST_CASE("a table of times reads back as it was, and one of another machine, mo
   CHECK(holding("[]") == "it must be an object, got array");
   CHECK(holding("no table") == "line 1, column 2: this is not JSON");
   CHECK(holding(head + "{\"a\": {\"median\": 1}}}") == "'a' must have 'spread'");
-  CHECK(holding(head + "{\"a\": {\"median\": -1, \"spread\": 0, \"repeats\": 1}}}") == "'a' has a median that is -1");
+  CHECK(holding(head + "{\"a\": {\"median\": -1, \"spread\": 0, \"repeats\": 1}}}") ==
+        "'a' has a median that is -1, it must be from 0 to 1e24");
   CHECK(holding(head + "{\"a\": {}, \"a\": {}}}") == "the key 'a' stands twice in one object");
   CHECK(holding(head + "{}, \"second\": 1}") == "it has the key 'second', which tables do not know");
   std::filesystem::remove(path);

@@ -415,6 +415,10 @@ TEST_CASE("a file takes its name once it is whole, a link stays one, and what is
   s.save_plan(files / "link.json");
   CHECK(std::filesystem::is_symlink(files / "link.json"));
   CHECK(nlohmann::json::parse(text_of(files / "old.json")).contains("decisions"));
+  std::filesystem::create_symlink("new.json", files / "nowhere.json");
+  s.save_plan(files / "nowhere.json");
+  CHECK(std::filesystem::is_symlink(files / "nowhere.json"));
+  CHECK(text_of(files / "new.json") == text_of(files / "old.json"));
 }
 
 TEST_CASE("of several that write one file, each writes all of it") {
@@ -500,6 +504,14 @@ TEST_CASE("data that do not fit the model are refused in one sentence") {
   CHECK(s.verify(rows, 3).holds());
 }
 
+TEST_CASE("a source that gives other data when it is asked again is named") {
+  session s(own_model(8), with_kernels());
+  long asked = 0;
+  const batch_source same = rows_of(8);
+  CHECK(says(refused([&] { s.verify([&](long number) { return same(number + (++asked > 4)); }, 3); }),
+             {"batch ", ": the source gives other data than before; a number must give the same data"}));
+}
+
 TEST_CASE("an exception of a batch source comes through") {
   session s(own_model(8), with_kernels());
   const auto data = [](long number) -> batch {
@@ -557,6 +569,12 @@ TEST_CASE("a state that is refused leaves what was trained") {
   CHECK(says(refused([&] { s.load_state(files.path); }), {": cannot be read: it is a directory"}));
   std::ofstream(files / "empty").flush();
   CHECK(says(refused([&] { s.load_state(files / "empty"); }), {"empty: is empty"}));
+  {
+    std::ofstream file(files / "askew", std::ios::binary);
+    file.put(3).write("\0\0\0\0\0\0\0{ }", 10);
+  }
+  CHECK(says(refused([&] { s.load_state(files / "askew"); }),
+             {"askew: its header has 3 bytes, so that tensors are not"}));
   REQUIRE(mkfifo((files / "pipe").c_str(), 0600) == 0);
   CHECK(says(refused([&] { s.load_state(files / "pipe"); }), {"pipe: cannot be read: it is no file, but a pipe"}));
   CHECK(s.train(rows_of(8), 1).first == 3);
@@ -657,6 +675,18 @@ TEST_CASE("a model that cannot be trained is refused in one sentence, by session
              }),
              {"two tensors are called 'head', [channels=16 kinds=8] and [a=2 b=3]"}));
   CHECK(says(refusal([](model& net) { net.weight("a\"b", {{"a", 2}}, {}); }), {"the name 'a\"b' has a quote"}));
+  CHECK(says(refusal([](model& net) {
+               net.weight("idle", {{"a", 2}}, {});
+             }),
+             {"the loss does not depend on weight 'idle': use it, or leave it out"}));
+  CHECK(says(refusal([&](model& net) {
+               relu(net.weight("dead", {{"a", 2}}, {}));
+             }),
+             {"the loss does not depend on weight 'dead'"}));
+  model none;
+  const tensor x = none.input("x", {{"batch", 4}}, element::real, {});
+  none.recorded.loss = op<"batch, batch -> ">{}(x, x).id;
+  CHECK(refused([&] { session(none, {}); }) == "the model has no weights: there is nothing to train");
   CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 9; }),
              {"input 'kind' holds indices below 9, what they select from", "has 8"}));
   CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 0; }),
@@ -682,6 +712,10 @@ TEST_CASE("an operator refuses what is no tensor of its model") {
              }),
              {"add: operand 1 'x' (a) has 1 dimension, the rule \"..., ... -> ...\" says 2"}));
   CHECK(says(thrown([&](model& net) { add(input(net, {{"a", 2}}), tensor{}); }), {"no tensor of this model"}));
+  CHECK(says(thrown([&](model& net) {
+               net.weight("w", {{"width", 8}, {"width", 8}}, {});
+             }),
+             {"session.cpp:", "w: two dimensions are named 'width'; call one of them otherwise"}));
   CHECK(says(thrown([](model&) { relu(tensor{}); }), {"relu: operand 0 is a tensor of no model"}));
   CHECK(says(thrown([&](model& net) {
                model other;

@@ -29,7 +29,8 @@ class new_file {
   /// has been writing it for a minute.
   explicit new_file(const std::string& path) : path_(path) {
     std::error_code none;
-    if (std::filesystem::is_symlink(path, none)) path_ = std::filesystem::weakly_canonical(path, none).string();
+    for (int links = 0; links < 40 && std::filesystem::is_symlink(path_, none); ++links)  // also one that leads nowhere
+      path_ = (std::filesystem::path(path_).parent_path() / std::filesystem::read_symlink(path_, none)).string();
     if (std::filesystem::exists(path_, none) && !std::filesystem::is_regular_file(path_, none))
       throw bad_input(path + ": cannot be written: what is there is no file");
     beside_ = path_ + ".new";

@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -59,6 +60,27 @@ inline void check_names(const graph& g) {
   }
 }
 
+// What the loss does not depend on is not trained.
+inline void check_dependence(const graph& g) {
+  std::vector<bool> needed(static_cast<std::size_t>(g.value_count()));
+  needed[static_cast<std::size_t>(g.loss)] = true;
+  bool trains = false;
+  for (int o = g.size() - 1; o >= 0; --o) {
+    bool counts = false;
+    for (const int r : g.at(o).results) counts = counts || needed[static_cast<std::size_t>(r)];
+    if (!counts) continue;
+    for (const int x : g.at(o).operands) needed[static_cast<std::size_t>(x)] = true;
+  }
+  for (int v = 0; v < g.value_count(); ++v) {
+    if (g[v].role != value_role::weight || g[v].producer >= 0) continue;
+    trains = true;
+    if (!needed[static_cast<std::size_t>(v)])
+      throw bad_input("the loss does not depend on weight '" + std::string(g[v].label.view()) +
+                      "': use it, or leave it out");
+  }
+  if (!trains) throw bad_input("the model has no weights: there is nothing to train");
+}
+
 // An index selects a row of a table: what a batch may give ends where the table does.
 inline void check_indices(const graph& g) {
   for (const operation& o : g.operations) {
@@ -85,10 +107,12 @@ inline void check_indices(const graph& g) {
 
 }  // namespace detail
 
-/// The graph itself. Throws bad_input for a loss that is none, names that stand twice, indices without bound.
+/// The graph itself. Throws bad_input for a loss that is none, names that stand twice, weights that the loss does not
+/// depend on, indices without bound.
 inline const graph& checked(const graph& forward) {
   detail::check_loss(forward);
   detail::check_names(forward);
+  detail::check_dependence(forward);
   detail::check_indices(forward);
   return forward;
 }

@@ -96,7 +96,8 @@ class model {
     v.type = type;
     v.role = role;
     v.fill = fill;
-    if (const sentence why = size_problem(v); !why.empty()) return {this, fail(why)};
+    for (const sentence& why : {name_problem(v), size_problem(v)})
+      if (!why.empty()) return {this, fail(why)};
     return {this, recorded.add(v)};
   }
 

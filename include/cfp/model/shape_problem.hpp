@@ -38,6 +38,16 @@ constexpr sentence words(const shape_problem& e, const source_place& at) {
 /// Most elements of a tensor: their bytes are still numbers.
 inline constexpr long most_elements = 1l << 56;
 
+/// What is wrong with the names of a tensor's dimensions, or nothing.
+constexpr sentence name_problem(const value& v) {
+  sentence why;
+  for (int d = 1; d < v.rank() && why.empty(); ++d)
+    for (int e = 0; e < d && why.empty(); ++e)
+      if (v.dims[d].view() == v.dims[e].view())
+        say(why, v.label.view(), ": two dimensions are named '", v.dims[d].view(), "'; call one of them otherwise");
+  return why;
+}
+
 /// What is wrong with a tensor's sizes, or nothing: "w: dimension 'rows' has size 0, at least 1 is wanted".
 constexpr sentence size_problem(const value& v) {
   sentence why;

@@ -85,6 +85,8 @@ class table_reader : json_reader<bad_input> {
   }
 
  private:
+  static constexpr double most = 1e24;  // operations, bytes, milliseconds
+
   std::string same(const json& all, const char* what, const std::string& mine) const {
     const std::string theirs = text(member(all, "it", what), std::string("its ") + what);
     if (!mine.empty() && theirs != mine)
@@ -94,8 +96,8 @@ class table_reader : json_reader<bad_input> {
   double number(const json& entry, const std::string& key, const char* what) const {
     const std::string owner = "'" + key + "'";
     const json& value = member(object(entry, owner), owner, what);
-    if (!value.is_number() || !(value.get<double>() >= 0))
-      refuse(owner + " has a " + what + " that is " + shown(value));
+    if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= most))
+      refuse(owner + " has a " + what + " that is " + shown(value) + ", it must be from 0 to 1e24");
     return value.get<double>();
   }
   template <class Whole>

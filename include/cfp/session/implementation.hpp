@@ -7,6 +7,7 @@
 #include <cfp/session/first_process.hpp>
 #include <cfp/session/print.hpp>
 #include <cfp/session/race.hpp>
+#include <cfp/session/repeatable.hpp>
 #include <cfp/session/session_search.hpp>
 #include <cfp/session/verification.hpp>
 
@@ -81,9 +82,9 @@ CFP_INLINE std::string session::explain() {
 
 CFP_INLINE verification session::verify(const batch_source& batches, long steps) {
   parts& s = *parts_;
-  detail::check(batches);
   if (steps < 1) throw bad_input("a verification has at least 1 step, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
+  const batch_source same_each_time = repeatable(batches);
   const state_file<float>* const from = s.state ? &*s.state : nullptr;
   // One of the trainings, which take from one share of the time to another. A process that trains alone stops alone.
   const auto train_in = [&](backend& ranks, const program& p, const std::string& what, double begin, double end) {
@@ -100,7 +101,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     s.tell(what, begin);
     trained out;
     try {
-      out = cfp::train(ranks, p, s.g, batches, steps, s.o.seed, how, from);
+      out = cfp::train(ranks, p, s.g, same_each_time, steps, s.o.seed, how, from);
     } catch (const cancelled&) {}
     if (s.o.tell) s.stop_if(stop);
     return out;
