@@ -5,6 +5,7 @@
 #include <cfp/backend/threads.hpp>
 #include <cfp/core.hpp>
 #include <cfp/families/byte_text.hpp>
+#include <cfp/model/loss.hpp>
 #include <cfp/model/trace.hpp>
 #include <cfp/op/all.hpp>
 #include <cfp/session/check_gradients.hpp>
