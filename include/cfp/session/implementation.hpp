@@ -156,8 +156,8 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
   trained t;
   try {
     t = s.training->run(batches, steps, how);
-  } catch (const rank_failure&) {  // the training is lost: it begins anew
-    s.training.reset();
+  } catch (...) {
+    if (s.training->lost()) s.training.reset();  // it begins anew
     throw;
   }
   out.last = s.training->done();

@@ -84,6 +84,9 @@ class trainer {
   trainer(const trainer&) = delete;
   ~trainer() { unload(); }
 
+  /// Whether ranks have failed: what was trained is no more.
+  bool lost() const { return lost_; }
+
   /// Goes on after a saved state.
   void resume(const state_file<float>& from) {
     on_all([&](rank& r) {
@@ -110,8 +113,9 @@ class trainer {
       if (o.keep_changes) weights.before(r, mine);
       detail::heard_steps heard(r, mine, first, o, out);
       bool fitted = true;
+      long s = first + 1;
       try {
-        for (long s = first + 1; s <= last && !heard.stop(); ++s) {
+        for (; s <= last && !heard.stop(); ++s) {
           mine.run_ahead(s, p_.passes, [&](int pass) { batches.feed(mine, s * p_.passes + pass); });
           heard.hear(false);
         }
@@ -119,6 +123,11 @@ class trainer {
         fitted = false;
       }
       heard.hear(true);
+      double begun[] = {static_cast<double>(s), -static_cast<double>(s)};
+      r.combine(std::span(begun), reduction::min);
+      if (begun[0] != -begun[1])
+        throw bad_input("processes have data for different steps, some to step " + std::to_string(s - 1) +
+                        ": the source of batches must give the same in all of them");
       if (o.keep_changes && fitted) weights.after(r, mine);
       if (r.leads()) enough = heard.stop();
     };
@@ -182,6 +191,7 @@ class trainer {
     } catch (const rank_failure&) {
       kept_.clear();
       done_ = 0;
+      lost_ = true;
       throw;
     }
   }
@@ -206,6 +216,7 @@ class trainer {
   const graph& g_;
   const std::uint64_t seed_;
   long done_ = 0;
+  bool lost_ = false;
   std::mutex mutex_;                                     // of what is kept
   std::map<int, std::unique_ptr<loaded_program>> kept_;  // by rank, of this process
 };
