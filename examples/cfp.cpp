@@ -3,27 +3,34 @@
 #include "cfp/commands.hpp"
 #include "cfp/ranks.hpp"
 #include "cfp/report.hpp"
+#include "cfp/values.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
 
 namespace {
 
 using program::arguments;
+using program::within;
 
 void add_model(CLI::App& app, arguments& a) {
   app.add_option("--model", a.model,
                  "a model of examples/models by name, or a configuration file of a public model, or its directory")
       ->capture_default_str();
   app.add_option("--layers", a.layers, "layers; of a model by name 2 unless given, else as the configuration has")
-      ->check(CLI::Range(1l, 10000l));
-  app.add_option("--batch", a.batch, "sequences per step")->check(CLI::Range(1l, 1000000l))->capture_default_str();
+      ->check(within(1l, 10000l));
+  app.add_option("--batch", a.batch, "sequences per step")->check(within(1l, 1000000l))->capture_default_str();
   app.add_option("--micro-batches", a.micro_batches, "pieces a step's batch comes in; their gradients are added up")
-      ->check(CLI::Range(1, 100000))
+      ->check(within(1, 100000))
       ->capture_default_str();
-  app.add_option("--seq", a.sequence, "tokens per sequence")->check(CLI::Range(1l, 1000000l))->capture_default_str();
-  app.add_option("--vocabulary", a.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size");
+  app.add_option("--seq", a.sequence, "tokens per sequence")->check(within(1l, 1000000l))->capture_default_str();
+  app.add_option("--vocabulary", a.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size")
+      ->check(within(1l, 2147483647l));
 }
 
 void add_type(CLI::App& app, arguments& a, const char* words, bool has_default) {
@@ -41,97 +48,146 @@ void add_ranks(CLI::App& app, arguments& a) {
   app.add_option("--mesh", a.mesh, "ranks along named axes, for example data=2 or data=2,model=2")
       ->capture_default_str();
   app.add_option("--deadline", a.deadline, "seconds that a rank waits for others before it fails")
-      ->check(CLI::Range(1e-3, 1e9))
+      ->check(within(1e-3, 1e9))
       ->capture_default_str();
   app.add_flag("--share-gpus", a.share_gpus,
                "with --backend cuda: more processes than GPUs, to see that what they compute is right; times are none");
 }
 
-// "2%" as 0.02; -1 where it is none.
-double percent(const std::string& share) {
-  const char* const end = share.data() + share.size() - (share.ends_with('%') ? 1 : 0);
-  double out = 0;
-  const auto [at, wrong] = std::from_chars(share.data(), end, out);
-  const bool is = wrong == std::errc() && at == end && (end[0] == '%' || out == 0) && out >= 0 && out <= 100;
-  return is ? out / 100 : -1;
+void add_memory(CLI::App& app, arguments& a) {
+  app.add_option("--memory", a.memory, "most bytes a rank may use")->check(within(1l, 1l << 50));
 }
 
-void add_planning(CLI::App& app, arguments& a) {
-  app.add_option("--memory", a.memory, "most bytes a rank may use")->check(CLI::Range(1l, 1l << 50));
+void add_measuring(CLI::App& app, arguments& a) {
   app.add_option("--profile-mode", a.profile_mode,
                  "measure everything (full), or only what plans that may be the best use (lazy, unless --explain)")
       ->check(CLI::IsMember({"full", "lazy"}));
   app.add_option_function<std::string>(
-         "--tolerance", [&a](const std::string& share) { a.tolerance = percent(share); },
+         "--tolerance", [&a](const std::string& share) { a.tolerance = program::percent(share); },
          "how much slower than the best a lazily measured plan may be; 0: not at all")
       ->check([](const std::string& share) {
-        return percent(share) >= 0 ? std::string() : "it is a share such as 2%, from 0% to 100%, got: " + share;
+        return program::percent(share) >= 0 ? std::string()
+                                            : "it is a share such as 2%, from 0% to 100%, got: " + share;
       })
       ->default_str("2%");
   app.add_option("--profile", a.profile, "table of measured times to read and extend");
-  app.add_option("--plan", a.plan, "take a saved plan, measuring nothing");
   app.add_option("--against", a.against, "a saved plan to run and compare beside those people use");
+  app.add_flag("--explain", a.explain, "say what else each decision could do, and where other plans lose");
+}
+
+void add_saved_plans(CLI::App& app, arguments& a) {
+  app.add_option("--plan", a.plan, "take a saved plan, measuring nothing");
   app.add_option("--save-plan", a.save_plan, "write the found plan");
   app.add_option("--save-header", a.save_header, "write the found plan as a C++ header that the compiler checks");
-  app.add_flag("--explain", a.explain, "say what else each decision could do, and where other plans lose");
-  app.add_option("--summary", a.summary, "write the summary as JSON");
+}
+
+void add_summary(CLI::App& app, arguments& a) { app.add_option("--summary", a.summary, "write the summary as JSON"); }
+
+void add_machine(CLI::App& app, arguments& a) {
+  app.add_option("--machine", a.machine,
+                 "a machine of examples/machines by name, or a file of that format: simulate, run nothing. Unless "
+                 "said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every "
+                 "mesh of one or two axes. With --backend cuda the GPU here tells what operators take");
+  app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
 }
 
 void add_sweep(CLI::App& app, arguments& a) {
   app.add_option("--save-machine", a.save_machine, "write the machine's file, for cfp plan --machine FILE");
   app.add_option("--seconds", a.seconds, "for each size; those that would take longer are left out")
-      ->check(CLI::Range(1e-3, 1e4))
+      ->check(within(1e-3, 1e4))
       ->capture_default_str();
   app.add_option("--most", a.most, "bytes of the largest collective")
-      ->check(CLI::Range(1024l, 1l << 40))
+      ->check(within(1024l, 1l << 40))
       ->capture_default_str();
   app.add_option("--memory", a.memory, "bytes a program may use of a device; unless given the host's over its ranks")
-      ->check(CLI::Range(1l, 1l << 50));
+      ->check(within(1l, 1l << 50));
 }
 
 void add_training(CLI::App& app, arguments& a) {
-  app.add_option("--steps", a.steps, "training steps")->check(CLI::Range(0l, 100000l))->capture_default_str();
-  app.add_option("--rate", a.rate, "learning rate after the warm-up")
-      ->check(CLI::Range(0.0, 1e3))
-      ->capture_default_str();
+  app.add_option("--rate", a.rate, "learning rate after the warm-up")->check(within(0.0, 1e3))->capture_default_str();
   app.add_option("--schedule", a.schedule,
                  "steps of warm-up, and the step at which a cosine reaches a tenth of the rate (0: never)")
       ->expected(2)
       ->delimiter(',')
-      ->check(CLI::Range(0l, 1000000000l))
+      ->check(within(0l, 1000000000l))
       ->capture_default_str();
   app.add_option("--clip", a.clip, "most the norm of all gradients may be (0: any)")
-      ->check(CLI::Range(0.0, 1e30))
+      ->check(within(0.0))
       ->capture_default_str();
   app.add_option("--text", a.text, "file whose bytes are the tokens");
-  app.add_option("--save-state", a.save_state, "write weights and optimizer state after the steps (safetensors)");
-  app.add_option("--load-state", a.load_state, "go on from such a file, whatever mesh it was written on");
-  app.add_option("--seed", a.seed, "of initial weights and batches")->capture_default_str();
+  app.add_option("--seed", a.seed, "of initial weights and batches")
+      ->check(within(std::uint64_t(0)))
+      ->capture_default_str();
 }
 
+void add_steps(CLI::App& app, arguments& a, long least) {
+  app.add_option("--steps", a.steps, "training steps")->check(within(least, 100000l))->capture_default_str();
+  app.add_option("--save-state", a.save_state, "write weights and optimizer state after the steps (safetensors)");
+  app.add_option("--load-state", a.load_state, "go on from such a file, whatever mesh it was written on");
+}
+
+enum part : unsigned {
+  trains = 1,      // from a text
+  steps = 2,       // that many
+  compares = 4,    // with the plans people use
+  describes = 8,   // plans for a machine that is described too
+  measures = 16,   // to find its plan
+  saves = 32,      // plans
+  summarises = 64  // as JSON
+};
 struct command {
   const char* name;
   const char* description;
   int (*run)(const arguments&);
-  bool plans, trains, compares, describes, sweeps = false;
+  unsigned parts;
+
+  bool has(part p) const { return (parts & p) != 0; }
 };
+constexpr unsigned plans = measures | saves | summarises;
 constexpr command commands[] = {
-    {"run", "find a plan, verify it against one rank and compare it with the plans people use", &program::run, true,
-     true, true, false},
-    {"plan", "find a plan, for ranks here or (--machine) for a machine that is described", &program::plan, true, false,
-     false, true},
+    {"run", "find a plan, verify it against one rank and compare it with the plans people use", &program::run,
+     plans | trains | steps | compares},
+    {"plan", "find a plan, for ranks here or (--machine) for a machine that is described", &program::plan,
+     plans | describes},
     {"verify", "find a plan, and train some steps under it and on one rank: both must come to the same",
-     &program::verify, true, true, false, false},
-    {"train", "find a plan and train under it", &program::train, true, true, false, false},
-    {"compare", "find a plan and run it in turn with those people use", &program::compare, true, true, true, false},
-    {"analyse", "show blocks, segments, strategies and what known plans need, and run nothing", &program::analyse, true,
-     false, false, false},
+     &program::verify, plans | trains | steps},
+    {"train", "find a plan and train under it", &program::train, plans | trains | steps},
+    {"compare", "find a plan and run it in turn with those people use", &program::compare, plans | trains | compares},
+    {"analyse", "show blocks, segments, strategies and what known plans need, and run nothing", &program::analyse,
+     summarises},
     {"explain", "find a plan; say what else each decision could do, and where other plans lose", &program::explain,
-     true, false, false, false},
+     plans},
     {"sweep", "measure the machine here: products, memory, collectives; its file plans for machines like it",
-     &program::sweep, false, false, false, false, true},
-    {"export", "write a saved plan (--plan) in another form", &program::export_plan, true, false, false, false},
+     &program::sweep, 0},
+    {"export", "write a saved plan (--plan) in another form", &program::export_plan, saves},
 };
+
+void add_options(CLI::App& app, arguments& a, const command& c) {
+  const bool sweeps = c.run == &program::sweep;
+  if (!sweeps) add_model(app, a);
+  add_type(app, a,
+           sweeps ? "what numbers are stored as, in products and collectives; unless given bfloat16, and products "
+                    "also in float32"
+                  : "what numbers are stored as; weights, sums and optimizer state are float32 either way",
+           !sweeps);
+  add_ranks(app, a);
+  if (sweeps) add_sweep(app, a);
+  else add_memory(app, a);
+  if (c.has(measures)) add_measuring(app, a);
+  if (c.has(saves)) add_saved_plans(app, a);
+  if (c.has(summarises)) add_summary(app, a);
+  if (c.has(trains)) add_training(app, a);
+  if (c.has(steps)) add_steps(app, a, c.run == &program::verify ? 1 : 0);
+  if (c.run == &program::train)
+    app.add_option("--save-every", a.save_every, "steps after which --save-state writes, over what it wrote before")
+        ->check(within(1l, 100000l));
+  if (c.has(compares))
+    app.add_option("--compare", a.compare, "steps of each plan in the comparison")
+        ->check(within(c.run == &program::compare ? 1 : 0, 100000))
+        ->capture_default_str();
+  if (c.has(describes)) add_machine(app, a);
+  program::refuse_empty_values(app);
+}
 
 int main_of(const command& c, const arguments& a) {
   try {
@@ -139,6 +195,21 @@ int main_of(const command& c, const arguments& a) {
   } catch (...) {
     return program::report();
   }
+}
+
+// Why the command line was not understood, in one sentence.
+std::string sentence(const CLI::App& app, const CLI::Error& e, const std::string& first) {
+  if (!app.get_subcommands().empty()) {
+    const CLI::App& given = *app.get_subcommands().front();
+    const std::vector<std::string> rest = app.remaining(true);
+    if (e.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || rest.empty()) return e.what();
+    const auto option = std::find_if(rest.begin(), rest.end(), [](const auto& r) { return r.starts_with('-'); });
+    return given.get_name() + " takes no " + (option != rest.end() ? *option : rest.front()) + "; cfp " +
+           given.get_name() + " --help lists what it takes";
+  }
+  std::string out = first.empty() ? "a command is missing" : first + ": it is no command";
+  for (const command& c : commands) out += (&c == commands ? "; the commands are " : ", ") + std::string(c.name);
+  return out;
 }
 
 }  // namespace
@@ -150,49 +221,21 @@ int main(int argc, char** argv) {
       "cfp: splits the training of large models over devices. It finds the fastest plan from measurements, proves "
       "it right by running it, and compares it with the plans people use."};
   app.require_subcommand(1);
-  for (const command& c : commands) {
-    CLI::App& sub = *app.add_subcommand(c.name, c.description);
-    if (!c.sweeps) add_model(sub, a);
-    add_type(sub, a,
-             c.sweeps ? "what numbers are stored as, in products and collectives; unless given bfloat16, and products "
-                        "also in float32"
-                      : "what numbers are stored as; weights, sums and optimizer state are float32 either way",
-             !c.sweeps);
-    add_ranks(sub, a);
-    if (c.sweeps) add_sweep(sub, a);
-    if (c.plans) add_planning(sub, a);
-    if (c.trains) add_training(sub, a);
-    if (c.run == &program::train)
-      sub.add_option("--save-every", a.save_every, "steps after which --save-state writes, over what it wrote before")
-          ->check(CLI::Range(1l, 100000l));
-    if (c.compares)
-      sub.add_option("--compare", a.compare, "steps of each plan in the comparison")
-          ->check(CLI::Range(0, 100000))
-          ->capture_default_str();
-    if (!c.describes) continue;
-    sub.add_option("--machine", a.machine,
-                   "a machine of examples/machines by name, or a file of that format: simulate, run nothing. Unless "
-                   "said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every "
-                   "mesh of one or two axes. With --backend cuda the GPU here tells what operators take");
-    sub.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
-  }
+  for (const command& c : commands) add_options(*app.add_subcommand(c.name, c.description), a, c);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help
+    return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    std::fprintf(stderr, "%s\n", sentence(app, e, argc > 1 ? argv[1] : "").c_str());
+    return 2;
   }
   for (int i = 1; i < argc; ++i) a.all.append(argv[i]).append(1, '\n');
   for (const command& c : commands) {
     const CLI::App& sub = *app.get_subcommand(c.name);
     if (!sub.parsed()) continue;
-    const auto given = [&](const char* option) {
-      const CLI::Option* const o = sub.get_option_no_throw(option);
-      return o != nullptr && o->count() > 0;
-    };
-    a.batch_given = given("--batch");
-    a.sequence_given = given("--seq");
-    a.type_given = given("--type");
-    a.mesh_given = given("--mesh");
+    for (const CLI::Option* const o : sub.get_options())
+      if (o->count() > 0) a.given.insert(o->get_name());
     return main_of(c, a);
   }
   return 2;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Bad input: exit code 2, one sentence on stderr that names the culprit, no output file touched.
 set -u
-cfp=$1
+cfp=$(realpath "$1")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -71,13 +71,102 @@ sweep() {  # sweep WORDS ARGUMENTS...
     failed=1
   fi
 }
-sweep "--save-machine $dir/none/machine.json: cannot be written" --mesh gpu=2 --save-machine "$dir/none/machine.json"
+sweep "--save-machine $dir/none/machine.json: cannot be written: No such file or directory" --mesh gpu=2 --save-machine "$dir/none/machine.json"
 sweep "--save-machine $dir: cannot be written: what is there is no file" --mesh gpu=2 --save-machine "$dir"
 sweep "mesh a=1,b=2,c=1: a sweep takes one axis, or two of which the first goes across machines" --mesh a=1,b=2,c=1
 sweep "mesh gpu=x: the size of axis 'gpu' must be a number from 1 to 999, is 'x'" --mesh gpu=x
 echo untouched > "$dir/machine.json"
 sweep "mesh a=1,b=1,c=2: a sweep takes one axis, or two of which the first goes across machines" --mesh a=1,b=1,c=2 --save-machine "$dir/machine.json"
 [ "$(cat "$dir/machine.json")" = untouched ] && [ ! -e "$dir/machine.json.new" ] || { echo "FAILED: a sweep that was refused left a file"; failed=1; }
+# What an option takes, and what commands ignore.
+refused() {  # refused WORDS COMMAND ARGUMENTS...: at once, whatever it would take
+  local words=$1
+  shift
+  timeout 20 "$cfp" "$@" > "$dir/out" 2> "$dir/err"
+  local code=$?
+  if [ $code -ne 2 ] || ! grep -qF -- "$words" "$dir/err" || [ "$(wc -l < "$dir/err")" -ne 1 ] || [ -s "$dir/out" ]; then
+    echo "FAILED: $* -> exit code $code, expected 2 and '$words', got:"
+    head -c 2000 "$dir/out" "$dir/err"
+    failed=1
+  fi
+}
+long=(--model "$tiny" "${small[@]}" --steps 100000)
+commands="the commands are run, plan, verify, train, compare, analyse, explain, sweep, export"
+refused "foo: it is no command; $commands" foo
+refused "train takes no 7;" train --model "$tiny" 7
+refused "--foo: it is no command; $commands" --foo
+refused "a command is missing; $commands"
+for option in model layers batch seq vocabulary mesh backend type deadline memory profile plan against tolerance profile-mode \
+              save-plan save-header summary steps rate schedule clip text save-state load-state seed save-every; do
+  refused "--$option: its value is an empty text" train "${long[@]}" --$option ''
+done
+refused "--machine: its value is an empty text" plan --model "$tiny" --machine ''
+refused "--save-machine: its value is an empty text" sweep --save-machine ''
+refused "--compare: its value is an empty text" run --compare ''
+for option in --save-plan --save-header --plan --against --profile --profile-mode --tolerance; do
+  refused "analyse takes no $option; cfp analyse --help lists what it takes" analyse --model "$tiny" $option 1
+done
+refused "analyse takes no --explain; cfp analyse --help lists what it takes" analyse --model "$tiny" --explain
+for option in --summary --profile --against --tolerance; do refused "export takes no $option; cfp export --help lists what it takes" export --plan "$dir/no" $option 1; done
+for option in --steps --save-state --load-state; do refused "compare takes no $option; cfp compare --help lists what it takes" compare --model "$tiny" $option 1; done
+refused "--unfused: it is of a machine that is described, give --machine too" plan --model "$tiny" --unfused
+for option in --tolerance=0 --profile-mode=lazy --deadline=3; do
+  refused "runs nothing: leave out ${option%=*}" plan --model "$tiny" --machine a100-8 $option
+done
+refused "--steps: it is a whole number from 1 to 100000, got: 0" verify --model "$tiny" --steps 0
+refused "--compare: it is a whole number from 1 to 100000, got: 0" compare --model "$tiny" --compare 0
+for option in --save-state --load-state; do
+  refused "$option: --steps 0 trains nothing, leave one of them out" run --model "$tiny" --steps 0 $option "$dir/state"
+done
+for n in -1 18446744073709551616 1.5 x; do
+  refused "--seed: it is a whole number from 0 to 18446744073709551615, got: $n" train "${long[@]}" --seed $n
+done
+for n in -5 0 2147483648; do
+  refused "--vocabulary: it is a whole number from 1 to 2147483647, got: $n" train "${long[@]}" --vocabulary $n
+done
+for n in -1 nan x; do refused "--clip: it is a number of 0 or more, got: $n" train "${long[@]}" --clip $n; done
+refused "--rate: it is a number from 0 to 1000, got: 1001" train "${long[@]}" --rate 1001
+refused "--layers: it is a whole number from 1 to 10000, got: 2x" train "${long[@]}" --layers 2x
+refused "--schedule: it is a whole number from 0 to 1000000000, got: -1" train "${long[@]}" --schedule 2,-1
+refused "--schedule 10,2: the warm-up lasts beyond the end; a rate that stays has 0 as its end" train "${long[@]}" --schedule 10,2
+refused "--vocabulary 100: it must be 256 or more, as tokens are bytes" train "${long[@]}" --vocabulary 100
+with vocab_size 100
+refused "$dir/model.json: its vocabulary, 100 padded to 128, must be 256 or more, as tokens are bytes; give --vocabulary 256" train --model "$dir/model.json"
+# Files: what is read is no directory, nothing is written over what another option names, and all that is to be can be.
+mkdir "$dir/checkpoint"
+cp "$tiny" "$dir/checkpoint/config.json"
+cp "$tiny" "$dir/here.json"
+for option in text plan against profile load-state; do
+  refused "--$option $dir/checkpoint: it is a directory, give a file" train "${long[@]}" --$option "$dir/checkpoint"
+done
+apart() {  # apart OPTION OTHER ARGUMENTS...: they name one file
+  local option=$1 other=$2
+  shift 2
+  echo untouched > "$dir/one"
+  refused "$option $dir/one: one file for this and for $other, and one would overwrite the other; give two" "$@" $option "$dir/one" $other "$dir/checkpoint/../one"
+  [ "$(cat "$dir/one")" = untouched ] || { echo "FAILED: $option and $other: the file is another"; failed=1; }
+}
+outputs=(--save-header --save-plan --profile --save-state --summary)
+for option in --save-header --save-state --summary; do
+  for other in --plan --against --text --profile --save-plan; do apart $option $other train "${long[@]}"; done
+done
+apart --summary --save-state train "${long[@]}"
+apart --save-plan --text train "${long[@]}"
+apart --save-plan --load-state train "${long[@]}"
+apart --summary --machine plan --model "$tiny"
+refused "--summary $dir/checkpoint/config.json: one file for this and for --model" train --model "$dir/checkpoint" --summary "$dir/checkpoint/config.json"
+ln -s one "$dir/link"
+refused "--summary $dir/link: one file for this and for --save-plan" train "${long[@]}" --save-plan "$dir/one" --summary "$dir/link"
+(cd "$dir" && refused "--summary new: one file for this and for --save-plan" train "${long[@]}" --save-plan ./new --summary new; exit $failed) || failed=1
+refused "--save-plan $dir/one: one file for this and for --plan" train "${long[@]}" --plan "$dir/one.new" --save-plan "$dir/one" # what a file is called until it is whole
+for option in "${outputs[@]}"; do
+  refused "$option $dir/none/file: cannot be written: No such file or directory" train "${long[@]}" $option "$dir/none/file"
+  refused "$option /dev/full: cannot be written: what is there is no file" train "${long[@]}" $option /dev/full
+  [ $option = --profile ] || refused "$option $dir: cannot be written: what is there is no file" train "${long[@]}" $option "$dir"
+done
+refused "--summary $dir/none/file: cannot be written" plan --model "$tiny" --machine a100-8 --summary "$dir/none/file"
+refused "--summary $dir/none/file: cannot be written" analyse --model "$tiny" --summary "$dir/none/file"
+[ "$(cat "$dir/one")" = untouched ] && [ -z "$(find "$dir" -name '*.new')" ] || { echo "FAILED: what was refused left a file"; failed=1; }
 # Uneven splits are left out by name; the rest is planned.
 "$cfp" verify --model "$tiny" --batch 5 --seq 16 --steps 2 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||

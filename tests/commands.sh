@@ -33,12 +33,16 @@ before=$(parts)
 [ "$(wc -l <<< "$before")" -gt 50 ] || { echo "FAILED: the table has few parts:"; echo "$before"; exit 1; }
 says "found after running the segments" "$cfp" plan "${common[@]}" --profile "$folder/table.json"
 [ "$before" = "$(parts)" ] || { echo "FAILED: other parts were measured"; diff <(echo "$before") <(parts); exit 1; }
-says "next best" "$cfp" explain "${common[@]}" --profile "$folder/table.json"
+says "next best" "$cfp" explain "${common[@]}" --profile "$folder/table.json" --summary "$folder/explained.json"
+holds "$folder/explained.json" '"predicted_ms"'
 says "verified over 4 steps" "$cfp" verify "${common[@]}" --steps 4 --plan "$folder/plan.json"
 says "data_parallel" "$cfp" compare "${common[@]}" --compare 3 --profile "$folder/table.json" --against "$folder/plan.json"
 grep -qF "$folder/plan.json" "$folder/out" || { echo "FAILED: the plan given is not compared"; cat "$folder/out"; exit 1; }
-says "trained steps 1 to 6" "$cfp" train "${common[@]}" --steps 6 --plan "$folder/plan.json" --save-state "$folder/state.safetensors"
-says "trained steps 7 to 9" "$cfp" train "${common[@]}" --steps 3 --plan "$folder/plan.json" --load-state "$folder/state.safetensors"
+says "trained steps 1 to 6" "$cfp" train "${common[@]}" --steps 6 --plan "$folder/plan.json" --save-plan "$folder/plan.json" \
+  --save-state "$folder/state.safetensors" --summary "$folder/trained.json"
+holds "$folder/trained.json" '"model"' '"search"' '"training"' '"first": 1' '"last": 6' '"loss"'
+says "trained steps 7 to 9" "$cfp" train "${common[@]}" --steps 3 --plan "$folder/plan.json" --load-state "$folder/state.safetensors" \
+  --save-state "$folder/state.safetensors"  # over it
 says "" "$cfp" export "${common[@]}" --plan "$folder/plan.json" --save-header "$folder/again.hpp"
 diff <(sed 's/my_plan/again/g' "$folder/my_plan.hpp") "$folder/again.hpp"
 # A configuration is a file, or a directory that has it.

@@ -21,7 +21,7 @@ int analyse(const arguments& a) {
     std::cout << "vocabulary " << net.vocabulary_given << " padded to " << net.vocabulary << '\n';
   const cfp::structure& known = session.analyse();
   std::cout << known;
-  if (!a.summary.empty()) cfp::write_file(a.summary, known.json());
+  if (!a.summary.empty() && is_first()) cfp::write_file(a.summary, known.json());
   return 0;
 }
 

@@ -1,12 +1,12 @@
 #include "arguments.hpp"
 
+#include "files.hpp"
 #include "ranks.hpp"
 
 #include <cfp/families/byte_text.hpp>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace program {
 
@@ -50,8 +50,8 @@ cfp::session_options arguments::session() const {
 
 cfp::machine_plan_options arguments::machine_plan() const {
   cfp::machine_plan_options o;
-  if (mesh_given) o.mesh = mesh;
-  o.type = type_given ? number() : cfp::number::bfloat16;
+  if (is_given("--mesh")) o.mesh = mesh;
+  o.type = is_given("--type") ? number() : cfp::number::bfloat16;
   o.unfused = unfused;
   o.memory = memory;
   o.micro_batches = micro_batches;
@@ -86,29 +86,45 @@ std::string read_text(const arguments& a, long need) {
     path = fs::exists(CFP_SOURCE_DIR "/LICENSE") ? std::string(CFP_SOURCE_DIR "/LICENSE")
                                                  : (installed() / "LICENSE").string();
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw bad_input("--text " + path + ": cannot be read");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!std::ifstream(path)) throw bad_input("--text " + path + ": cannot be read");
+  std::string text = contents(path);
   if (static_cast<long>(text.size()) < need)
     throw bad_input("--text " + path + ": has " + std::to_string(text.size()) + " bytes, a sequence needs " +
                     std::to_string(need));
   return text;
 }
 
-}  // namespace
+// A text's tokens are its bytes.
+void check_vocabulary(const arguments& a, const cfp::families::built_model& net) {
+  if (net.vocabulary >= 256) return;
+  const std::string whole = std::to_string(net.vocabulary), wrong = " must be 256 or more, as tokens are bytes";
+  if (a.vocabulary > 0) throw bad_input("--vocabulary " + whole + ": it" + wrong);
+  throw bad_input(carried("models", "--model", a.model).path + ": its vocabulary, " +
+                  std::to_string(net.vocabulary_given) + " padded to " + whole + "," + wrong +
+                  "; give --vocabulary 256");
+}
 
-prepared prepare(const arguments& a) {
+// What holds of several options together.
+void check_together(const arguments& a) {
   if (a.save_every > 0 && a.save_state.empty()) throw bad_input("--save-every: where to is missing, give --save-state");
   if (!a.plan.empty() && (a.explain || !a.against.empty()))
     throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
   if (a.batch % a.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(a.batch) + " cannot be cut into " + std::to_string(a.micro_batches) +
                     " micro-batches of whole sequences");
+  if (a.schedule[1] > 0 && a.schedule[0] > a.schedule[1])
+    throw bad_input("--schedule " + std::to_string(a.schedule[0]) + "," + std::to_string(a.schedule[1]) +
+                    ": the warm-up lasts beyond the end; a rate that stays has 0 as its end");
+}
+
+}  // namespace
+
+prepared prepare(const arguments& a) {
+  check_together(a);
   const bool by_name = carried("models", "--model", a.model).by_name;
   const long rows = a.batch / a.micro_batches, layers = a.layers == 0 && by_name ? 2 : a.layers;
   cfp::families::built_model net = make_model(a, rows, layers, 2);
-  if (net.vocabulary < 256)
-    throw bad_input("the vocabulary must hold at least the 256 byte values, is " + std::to_string(net.vocabulary));
+  check_vocabulary(a, net);
   cfp::families::byte_text text(read_text(a, a.sequence + net.inputs.reach() + 1), rows, a.sequence, a.seed,
                                 net.inputs);
   cfp::session_options options = a.session();

@@ -6,6 +6,9 @@
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/session.hpp>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +18,6 @@ struct arguments {
   // the model
   std::string model = "gpt2";
   long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
-  bool batch_given = false, sequence_given = false, type_given = false, mesh_given = false;
   int micro_batches = 1;
   std::string type = "float32";
   // the ranks
@@ -39,7 +41,10 @@ struct arguments {
   std::string text, save_state, load_state;
   std::uint64_t seed = 1;
 
-  std::string all;  ///< as they were given, to compare between processes
+  std::string all;              ///< as they were given, to compare between processes
+  std::set<std::string> given;  ///< options, such as "--batch"
+
+  bool is_given(const std::string& option) const { return given.count(option) > 0; }
 
   bool lazy() const { return profile_mode == "lazy" || (profile_mode.empty() && !explain); }
   cfp::number number() const { return type == "float32" ? cfp::number::float32 : cfp::number::bfloat16; }
@@ -75,6 +80,8 @@ void clear_progress();
 void introduce(prepared& p, const arguments& a);
 /// Finds the plan, or takes the one given, and prints it.
 const cfp::found_plan& plan_and_print(prepared& p, const arguments& a);
+/// What was planned and found, as JSON.
+nlohmann::ordered_json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found);
 /// Writes what was asked for.
 void save(prepared& p, const arguments& a);
 void save_summary(prepared& p, const arguments& a, const std::string& json);

@@ -25,15 +25,15 @@ cfp::instruction_device gpu() {
 
 // Plans for a machine that is described, on all its meshes or the one given; nothing is trained.
 int plan_for_machine(const arguments& a) {
-  for (const auto& [option, given] : {std::pair("--plan", !a.plan.empty()),
-                                      {"--against", !a.against.empty()},
-                                      {"--explain", a.explain},
-                                      {"--backend mpi", a.backend == "mpi"}})
-    if (given) throw bad_input(std::string("--machine simulates and runs nothing: leave out ") + option);
+  const std::string nothing = "--machine simulates and runs nothing: leave out ";
+  for (const char* const option :
+       {"--plan", "--against", "--explain", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
+    if (a.is_given(option)) throw bad_input(nothing + option);
+  if (a.backend == "mpi") throw bad_input(nothing + "--backend mpi");
   const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
   arguments sized = a;  // what people train there, unless said otherwise
-  if (!a.batch_given) sized.batch = 4l * m.devices();
-  if (!a.sequence_given) sized.sequence = 1024;
+  if (!a.is_given("--batch")) sized.batch = 4l * m.devices();
+  if (!a.is_given("--seq")) sized.sequence = 1024;
   if (sized.batch % a.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(sized.batch) + " cannot be cut into " +
                     std::to_string(a.micro_batches) + " micro-batches of whole sequences");
@@ -64,6 +64,7 @@ int plan_for_machine(const arguments& a) {
 
 int plan(const arguments& a) {
   if (!a.machine.empty()) return plan_for_machine(a);
+  if (a.unfused) throw bad_input("--unfused: it is of a machine that is described, give --machine too");
   prepared p = prepare(a);
   introduce(p, a);
   const cfp::found_plan& found = plan_and_print(p, a);

@@ -1,6 +1,7 @@
 #include "ranks.hpp"
 
 #include "arguments.hpp"
+#include "files.hpp"
 #include "report.hpp"
 
 #include <cfp/backend/ranks_on.hpp>
@@ -22,9 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 
 namespace program {
@@ -72,7 +71,10 @@ cfp::make_ranks ranks_of(const arguments& a) {
 
 namespace {
 
-void same_everywhere(const arguments& a, const std::function<void(std::vector<double>&, cfp::reduction)>& combine) {
+// Makes each number the least or the most of those that all processes have in its place.
+using combine_numbers = std::function<void(std::vector<double>&, cfp::reduction)>;
+
+void same_everywhere(const arguments& a, const combine_numbers& combine) {
   std::vector<double> least, most;
   const std::vector<std::pair<std::string, std::string>> files{{"the model", a.model},
                                                                {"--text", a.text},
@@ -83,10 +85,8 @@ void same_everywhere(const arguments& a, const std::function<void(std::vector<do
     least.push_back(static_cast<double>(cfp::name_hash(bytes) >> 11));
   };
   put(a.all);
-  for (const auto& [what, path] : files) {
-    std::ifstream file(path, std::ios::binary);
-    put(std::string(std::istreambuf_iterator<char>(file), {}));
-  }
+  put(contents(own_file("models", "--model", a.model)));
+  for (std::size_t i = 1; i < files.size(); ++i) put(contents(files[i].second));
   most = least;
   combine(least, cfp::reduction::min);
   combine(most, cfp::reduction::max);
@@ -98,6 +98,14 @@ void same_everywhere(const arguments& a, const std::function<void(std::vector<do
                       "); copy the same one to every machine");
 }
 
+// Before anything runs. The first process looks, the others hear of it and end too.
+void check_files(const arguments& a, const combine_numbers& combine) {
+  const std::string wrong = is_first() ? wrong_files(a) : std::string();
+  std::vector<double> refused{wrong.empty() ? 0.0 : 1.0};
+  combine(refused, cfp::reduction::max);
+  if (refused[0] > 0) throw bad_input(wrong);
+}
+
 // This process is a rank of `Pool`.
 template <class Pool>
 int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
@@ -106,15 +114,19 @@ int run_among(int rank, int (*command)(const arguments&), const arguments& a) {
     throw std::runtime_error("/dev/null cannot be opened");
   try {
     const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
+    std::optional<Pool> pool;
     try {
-      Pool pool(cfp::sizes(mesh));
-      pool.set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(a.deadline * 1e9)));
-      same_everywhere(a, [&](std::vector<double>& x, cfp::reduction by) {
-        pool.run([&](auto& context) { context.world.all_reduce(x.data(), x.size(), by); });
-      });
+      pool.emplace(cfp::sizes(mesh));
     } catch (const cfp::bad_input& e) {
       throw bad_input("--mesh " + a.mesh + ": " + e.what());
     }
+    pool->set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(a.deadline * 1e9)));
+    const auto combine = [&](std::vector<double>& x, cfp::reduction by) {
+      pool->run([&](auto& context) { context.world.all_reduce(x.data(), x.size(), by); });
+    };
+    same_everywhere(a, combine);
+    check_files(a, combine);
+    pool.reset();
     return command(a);
   } catch (...) {  // before what connects them ends
     return report();
@@ -135,17 +147,17 @@ std::optional<cfp::launched_rank> launched() {
 int run_command(int (*command)(const arguments&), const arguments& a) {
   if (a.share_gpus && a.backend != "cuda")
     throw bad_input("--share-gpus: ranks have GPUs with --backend cuda, not with " + a.backend);
-  if (!a.machine.empty()) return command(a);
 #if defined(CFP_WITH_MPI)
-  if (a.backend == "mpi") {
+  if (a.machine.empty() && a.backend == "mpi") {
     const cfp::process_job job;
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return run_among<cfp::process_pool>(rank, command, a);
   }
 #endif
-  if (a.backend == "cuda")
+  if (a.machine.empty() && a.backend == "cuda")
     if (const auto me = launched()) return run_among<cfp::launched_pool>(me->rank, command, a);
+  check_files(a, [](std::vector<double>&, cfp::reduction) {});
   return command(a);
 }
 

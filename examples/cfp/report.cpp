@@ -5,8 +5,11 @@
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/core/shape_error.hpp>
 #include <cfp/file/new_file.hpp>
+#include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/first_process.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
@@ -79,6 +82,28 @@ const cfp::found_plan& plan_and_print(prepared& p, const arguments& a) {
     std::cout << '\n' << why << std::flush;
   }
   return found;
+}
+
+nlohmann::ordered_json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found) {
+  using json = nlohmann::ordered_json;
+  const json known = json::parse(p.session.overview().json());
+  json out;
+  out["model"] = a.model;
+  out["layers"] = p.net.layers;
+  out["batch"] = a.batch;
+  out["sequence"] = a.sequence;
+  out["type"] = a.type;
+  for (const cfp::mesh_axis& axis : cfp::read_mesh(a.mesh).axes)
+    out["mesh"][std::string(axis.label.view())] = axis.size;
+  out["operators"] = known["operators"];
+  out["blocks"] = known["blocks"];
+  out["segments"] = known["segments"];
+  out["search"] = known["search"];
+  out["search"]["profiled"] = found.measured;
+  out["profile_seconds"] = found.profile_seconds;
+  out["solve_seconds"] = found.solve_seconds;
+  out["plans"] = json::array();
+  return out;
 }
 
 void save(prepared& p, const arguments& a) {

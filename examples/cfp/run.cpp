@@ -1,8 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/model/read_mesh.hpp>
-
 #include <nlohmann/json.hpp>
 
 #include <iostream>
@@ -13,27 +11,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found) {
-  const json known = json::parse(p.session.overview().json());
-  json out;
-  out["model"] = a.model;
-  out["layers"] = p.net.layers;
-  out["batch"] = a.batch;
-  out["sequence"] = a.sequence;
-  out["type"] = a.type;
-  for (const cfp::mesh_axis& axis : cfp::read_mesh(a.mesh).axes)
-    out["mesh"][std::string(axis.label.view())] = axis.size;
-  out["operators"] = known["operators"];
-  out["blocks"] = known["blocks"];
-  out["segments"] = known["segments"];
-  out["search"] = known["search"];
-  out["search"]["profiled"] = found.measured;
-  out["profile_seconds"] = found.profile_seconds;
-  out["solve_seconds"] = found.solve_seconds;
-  out["plans"] = json::array();
-  return out;
-}
-
 int check(bool holds, const char* broken) {
   if (holds) return 0;
   if (is_first()) std::cerr << broken << '\n';
@@ -42,6 +19,10 @@ int check(bool holds, const char* broken) {
 
 // Plans, then does of the rest what is asked for.
 int do_all(const arguments& a) {
+  for (const auto& [option, given] :
+       {std::pair("--save-state", !a.save_state.empty()), {"--load-state", !a.load_state.empty()}})
+    if (a.steps == 0 && given)
+      throw cfp::bad_input(std::string(option) + ": --steps 0 trains nothing, leave one of them out");
   prepared p = prepare(a);
   introduce(p, a);
   const cfp::found_plan& found = plan_and_print(p, a);

@@ -2,46 +2,21 @@
 #include "commands.hpp"
 #include "ranks.hpp"
 
-#include <cfp/file/new_file.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/machine/machine_writer.hpp>
 #include <cfp/profile/measure/sweep.hpp>
 #include <cfp/session/texts.hpp>
 
-#include <filesystem>
-#include <fstream>
+#include <chrono>
+#include <cstdint>
 #include <iostream>
+#include <memory>
 
 namespace program {
 
 namespace {
 
 using cfp::detail::printed;
-
-// Why a file cannot be written there, or nothing.
-std::string obstacle(const std::string& path) {
-  try {
-    const cfp::new_file file(path);
-    if (!std::ofstream(file.beside())) return path + ": cannot be written";
-    std::error_code none;
-    std::filesystem::remove(file.beside(), none);
-    return {};
-  } catch (const cfp::bad_input& e) {
-    return e.what();
-  }
-}
-
-// Where nothing can be written nothing is measured. The first process looks, the others hear of it.
-void check_place(const std::string& path, cfp::backend& ranks) {
-  const std::string why = path.empty() || !is_first() ? std::string() : obstacle(path);
-  bool refused = !why.empty();
-  ranks.run([&](cfp::rank& r) {
-    bool first = refused;
-    r.agree(std::as_writable_bytes(std::span(&first, 1)));
-    if (r.leads()) refused = first;
-  });
-  if (refused) throw cfp::bad_input("--save-machine " + why);
-}
 
 std::string size_text(double bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB"};
@@ -103,7 +78,11 @@ void print(const cfp::machine& m, bool memory_given) {
 
 int sweep(const arguments& a) {
   const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
-  const cfp::make_ranks make = ranks_of(a);
+  const auto make_waiting = [&a, &mesh, make = ranks_of(a)](cfp::number type) {
+    std::unique_ptr<cfp::backend> ranks = make(mesh, type, {});
+    ranks->set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(a.deadline * 1e9)));
+    return ranks;
+  };
   cfp::sweep_options o;
   o.seconds = a.seconds;
   o.most = a.most;
@@ -112,12 +91,11 @@ int sweep(const arguments& a) {
   cfp::machine m;
   bool over = false;
   {
-    const auto ranks = make(mesh, a.type_given ? a.number() : cfp::number::bfloat16, {});
-    check_place(a.save_machine, *ranks);
+    const auto ranks = make_waiting(a.is_given("--type") ? a.number() : cfp::number::bfloat16);
     over = is_oversubscribed(*ranks);
     m = cfp::sweep(*ranks, o);
   }
-  if (!a.type_given) sweep_products(m, *make(mesh, cfp::number::float32, {}), o);
+  if (!a.is_given("--type")) sweep_products(m, *make_waiting(cfp::number::float32), o);
   clear_progress();
   if (!is_first()) return 0;
   print(m, a.memory > 0);

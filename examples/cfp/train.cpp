@@ -1,6 +1,8 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <iostream>
 
@@ -9,7 +11,8 @@ namespace program {
 int train(const arguments& a) {
   prepared p = prepare(a);
   introduce(p, a);
-  plan_and_print(p, a);
+  const cfp::found_plan& found = plan_and_print(p, a);
+  nlohmann::ordered_json summary = summary_of(p, a, found);
   save(p, a);
   const long every = std::max(1l, a.steps / 20);
   const auto tell = [&](const cfp::step_report& r) {
@@ -27,6 +30,8 @@ int train(const arguments& a) {
     if (!a.save_state.empty()) p.session.save_state(a.save_state);
   } while (left > 0);
   std::cout << report;
+  summary["training"] = nlohmann::ordered_json::parse(report.json());
+  save_summary(p, a, summary.dump(1));
   if (report.lost_at() == 0) return 0;
   if (is_first() && !a.save_state.empty())
     std::cerr << "--save-state " << a.save_state << ": not written after step " << report.lost_at()

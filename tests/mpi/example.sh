@@ -32,6 +32,11 @@ case $case in
     common[1]=m.json
     refused 2 "the processes read different files for the model (m.json)" \
       "$mpiexec" -n 1 -wdir "$folder/a" "$cfp" run --backend mpi "${common[@]}" : -n 1 -wdir "$folder/b" "$cfp" run --backend mpi "${common[@]}" ;;
+  no_place)  # one process finds it, all end
+    refused 2 "^--summary $folder/none/summary: cannot be written: No such file or directory" \
+      "$mpiexec" -n 2 "$cfp" train --backend mpi --model "$model" --batch 4 --seq 16 --steps 100000 --summary "$folder/none/summary"
+    refused 2 "^--text $folder: it is a directory, give a file" \
+      "$mpiexec" -n 2 "$cfp" train --backend mpi --model "$model" --batch 4 --seq 16 --steps 100000 --text "$folder" ;;
   killed)
     refused 137 "signal 9" "$mpiexec" -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && { sleep 2; kill -9 $$; } & exec "$@"' sh \
       "$cfp" run --backend mpi "${common[@]}" --steps 100000 ;;

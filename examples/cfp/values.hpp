@@ -1,0 +1,48 @@
+// What values options take. Each check says in one sentence what is wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+namespace program {
+
+/// A number from `least` to `most`, a whole one where T is; unless `most` is given any that T holds.
+template <class T>
+CLI::Validator within(T least, T most = std::numeric_limits<T>::max()) {
+  std::ostringstream what;
+  what << (std::is_integral_v<T> ? "whole number " : "number ");
+  if (std::is_integral_v<T> || most < std::numeric_limits<T>::max()) what << "from " << least << " to " << most;
+  else what << "of " << least << " or more";
+  const auto check = [least, most, words = what.str()](std::string& text) {
+    T n{};
+    const char* const end = text.data() + text.size();
+    const auto [at, wrong] = std::from_chars(text.data(), end, n);
+    if (wrong != std::errc() || at != end || !(n >= least && n <= most)) return "it is a " + words + ", got: " + text;
+    if constexpr (std::is_integral_v<T>) text = std::to_string(n);  // "010" is ten
+    return std::string();
+  };
+  return CLI::Validator(check, what.str());
+}
+
+/// "2%" as 0.02; -1 where it is none.
+inline double percent(const std::string& share) {
+  const char* const end = share.data() + share.size() - (share.ends_with('%') ? 1 : 0);
+  double out = 0;
+  const auto [at, wrong] = std::from_chars(share.data(), end, out);
+  const bool is = wrong == std::errc() && at == end && (share.ends_with('%') || out == 0) && out >= 0 && out <= 100;
+  return is ? out / 100 : -1;
+}
+
+/// An empty text is a value of no option.
+inline void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* const o : command.get_options())
+    o->transform(CLI::Validator(
+        [](std::string& text) { return text.empty() ? "its value is an empty text" : std::string(); }, ""));
+}
+
+}  // namespace program
