@@ -6,6 +6,7 @@
 #include <cfp/profile/cost/lazy_builder.hpp>
 #include <cfp/profile/measure/measure.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace cfp::inline v0_1 {
@@ -35,12 +36,17 @@ class profiler : public lazy_builder {
   /// How much of the table was needed.
   struct knowledge {
     int of = 0, measured = 0;
-    int below_bound = 0;  ///< figures that turned out less than their bound said: what the certificate does not cover
+    int below_bound = 0;  ///< figures that are less than what is known by now bounds them: what no certificate covers
     double by = 0;        ///< milliseconds, the most of any
   };
   knowledge known() const {
-    knowledge out = known_;
-    for (const std::string& k : wanted) out.measured += table_.entries.count(k) > 0;
+    knowledge out;
+    for (const job& j : measured_) {
+      const double over = bounds_.of(j.code, random_) - table_.entries.at(j.name).median;
+      out.below_bound += over > 0;
+      out.by = std::max(out.by, over);
+    }
+    out.measured = found_in_table();
     out.of = static_cast<int>(wanted.size());
     return out;
   }
@@ -57,8 +63,8 @@ class profiler : public lazy_builder {
 
   /// Seconds that measuring everything else would take, as far as what was measured tells.
   double seconds_left() const {
-    const knowledge k = known();
-    return k.measured > 0 ? seconds_ / k.measured * (k.of - k.measured) : std::numeric_limits<double>::infinity();
+    const int found = found_in_table(), left = static_cast<int>(wanted.size()) - found;
+    return found > 0 ? seconds_ / found * left : std::numeric_limits<double>::infinity();
   }
 
   /// The cost graph: milliseconds per step. What is not in the table is measured, and what takes longer than its
@@ -94,6 +100,11 @@ class profiler : public lazy_builder {
   }
 
  private:
+  int found_in_table() const {
+    return static_cast<int>(
+        std::count_if(wanted.begin(), wanted.end(), [&](const std::string& k) { return table_.entries.count(k) > 0; }));
+  }
+
   struct job {
     std::string name;
     program code;
@@ -116,17 +127,12 @@ class profiler : public lazy_builder {
     if (const auto at = table_.entries.find(k); at != table_.entries.end()) return at->second.median;
     ++unknown_;
     program p = make();
-    const double least = bounds_.of(p, random_);
-    if (!asking_) return least;
+    if (!asking_) return bounds_.of(p, random_);
     if (tell) tell(measured, 0, k);
     ++measured;
     const auto begin = std::chrono::steady_clock::now();
     const measurement m = table_.entries[k] = replay ? recorded(k, p) : run_program(p, options);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (m.median < least) {
-      ++known_.below_bound;
-      known_.by = std::max(known_.by, least - m.median);
-    }
     measured_.push_back({k, std::move(p), options});
     return m.median;
   }
@@ -190,7 +196,6 @@ class profiler : public lazy_builder {
   profile_table& table_;
   program_bounds bounds_;
   std::vector<job> measured_;
-  knowledge known_;
   double seconds_ = 0;         // measuring
   const bool oversubscribed_;  // these times are no timings, once is enough
 };
