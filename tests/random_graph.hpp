@@ -54,7 +54,8 @@ class random_layers {
   std::string named(const char* what) { return what + std::to_string(named_++); }
   dimension fresh(const char* what, long of) { return {name(what + std::to_string(named_ + 1)), of}; }
   tensor product(tensor x, const dimension& from, const dimension& to) {
-    return linear(x, net_.weight(named("w"), {from, to}, {}));
+    if (!(from.label == to.label)) return linear(x, net_.weight(named("w"), {from, to}, {}));
+    return net_.renamed(linear(x, net_.weight(named("w"), {from, {"back", to.size}}, {})), "back", to.label.view());
   }
 
   // Split into heads and groups of heads and merged again, as attention does.

@@ -309,20 +309,21 @@ TEST_CASE("every operator is in exactly one part, and blocks are convex") {
 
 TEST_CASE("what one of several readers of a tensor leads to is decided apart") {
   model net;
-  const dimension batch{"batch", 8}, sequence{"sequence", 64}, width{"width", 64};
+  const dimension batch{"batch", 8}, sequence{"sequence", 64}, width{"width", 64}, hidden{"hidden", 64};
   const tensor x = net.activation("x", {batch, sequence, width});
-  const tensor h = linear(x, net.weight("first", {width, width}, {}));
+  const tensor h = linear(x, net.weight("first", {width, hidden}, {}));
   const tensor bent = gelu(gelu(h));
-  const tensor y = add(linear(bent, net.weight("second", {width, width}, {})), h);
-  net.recorded.loss = mean_cross_entropy(linear(y, net.weight("head", {width, {"vocabulary", 64}}, {})),
+  const tensor back = net.renamed(linear(bent, net.weight("second", {hidden, width}, {})), "width", "hidden");
+  const tensor y = add(back, h);
+  net.recorded.loss = mean_cross_entropy(linear(y, net.weight("head", {hidden, {"vocabulary", 64}}, {})),
                                          indices(net, "targets", {batch, sequence}, 64))
                           .id;
   CHECK(blocks_in_words(net.recorded)[0] == "linear <= gelu gelu");
 
   model alone;  // where nothing else reads the tensor, all goes one way
-  const tensor z = linear(alone.activation("x", {batch, sequence, width}), alone.weight("first", {width, width}, {}));
+  const tensor z = linear(alone.activation("x", {batch, sequence, width}), alone.weight("first", {width, hidden}, {}));
   const tensor joined = add(gelu(z), z);  // two ways that meet again
-  alone.recorded.loss = mean_cross_entropy(linear(joined, alone.weight("head", {width, {"vocabulary", 64}}, {})),
+  alone.recorded.loss = mean_cross_entropy(linear(joined, alone.weight("head", {hidden, {"vocabulary", 64}}, {})),
                                            indices(alone, "targets", {batch, sequence}, 64))
                             .id;
   CHECK(blocks_in_words(alone.recorded)[0] == "linear gelu add");
