@@ -3,7 +3,7 @@
 #include "carried.hpp"
 
 #include <cfp/families/families.hpp>
-#include <cfp/model/new_file.hpp>
+#include <cfp/file/new_file.hpp>
 #include <cfp/session/plan_for.hpp>
 
 #include <CLI/CLI.hpp>
