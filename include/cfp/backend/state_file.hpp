@@ -126,11 +126,11 @@ class state_file {
     std::uint64_t size = 0;
     for (std::uint64_t b = 0; b < 8 && all >= 8; ++b) size |= std::uint64_t{bytes[b]} << (8 * b);
     if (all < 8 || size > all - 8) throw bad_state(path_ + ": is no safetensors file: its header does not fit");
+    const state_header header = read_state_header({reinterpret_cast<const char*>(bytes + 8), size}, path_ + ": header");
     if ((8 + size) % sizeof(T) != 0)
       throw bad_state(path_ + ": its header has " + std::to_string(size) +
                       " bytes, so that tensors are not aligned to " + std::to_string(sizeof(T)) +
                       ": pad it with spaces, as the library safetensors does");
-    const state_header header = read_state_header({reinterpret_cast<const char*>(bytes + 8), size}, path_ + ": header");
     step_ = header.step;
     std::map<std::uint64_t, std::uint64_t> taken;  // bytes of tensors: from, to
     for (int v = 0; v < g.value_count(); ++v) {
