@@ -111,7 +111,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 3))
       ->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
-  app.add_option("--seconds", options.solve_seconds, "most one solution may take")->capture_default_str();
+  app.add_option("--seconds", options.solve_seconds, "of work, 1e9 additions each, that one solution may take at most")
+      ->capture_default_str();
   app.add_option("--search-seconds", options.search_seconds, "after which a mesh gets no further candidate")
       ->capture_default_str();
   app.add_flag("--no-overlap", no_overlap, "collectives do not run beside operators");

@@ -60,7 +60,8 @@ struct machine_options {
   /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
   stage_clock* clock = nullptr;  ///< counts where the time goes
-  unsigned threads = 0;          ///< that search meshes; 0: as many as run at a time here. What is found is the same
+  /// That search meshes; 0: as many as run at a time here. What is found is the same, unless `search_seconds` end it.
+  unsigned threads = 0;
 };
 
 class machine_search {

@@ -45,8 +45,8 @@ class plan_search {
     for (std::size_t i = 0; i < segments_.size(); ++i) corrections_.emplace_back(segments_.decisions(i), costs_);
   }
 
-  double tolerance =
-      0;  ///< how much slower, relatively, the found plan may be than the best: what is lazy measures less
+  /// How much slower, relatively, the found plan may be than the best: of a lazy profiler less is asked then.
+  double tolerance = 0;
   double solve_seconds = 0;
   int rounds = 0;  ///< plans tried
   double gap = 0;  ///< how much faster, relatively, the sums of parts still think an untried plan might be

@@ -13,7 +13,7 @@ namespace cfp::inline v0_1 {
 class program_bounds {
  public:
   static constexpr double unseen = 0.5;
-  double margin = 0.95;
+  double margin = 0.95;                    ///< 1 where a plan need not be the best
   static constexpr double doubtful = 1.2;  ///< times the sum: what takes longer was probably disturbed
 
   explicit program_bounds(profile_table& t) : table_(t) {

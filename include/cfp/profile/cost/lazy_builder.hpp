@@ -46,7 +46,8 @@ class lazy_builder : public cost_builder {
   virtual bool measured_again() { return false; }
 
  private:
-  // Something a plan uses of which a bound is known: a choice of a decision, or (priced: none) what an edge brings.
+  // Something a plan uses of which a bound is known: a choice of a decision, or, where `node` is none, what an edge
+  // brings.
   struct open_figure {
     double least = 0;
     priced* node = nullptr;
