@@ -157,19 +157,33 @@ cost_graph random_run(std::mt19937& random, int copies) {
     return shared_table(out);
   };
   cost_graph g;
-  const auto node = [&](const shared_table& t) {
+  const auto bytes = [&](std::size_t n) {
+    std::vector<std::int64_t> out;
+    for (std::size_t c = 0; c < n; ++c) out.push_back(below(9));
+    return out;
+  };
+  const auto node = [&](const shared_table& t, const std::vector<std::int64_t>& memory) {
     cost_node n;
     n.name = std::to_string(g.nodes.size());
     n.time = t;
-    for (std::size_t c = 0; c < t.size(); ++c) n.memory.push_back(below(9));
+    n.memory = memory;
+    if (below(2) == 0 && g.nodes.empty()) n.transient = bytes(t.size());
     g.nodes.push_back(n);
     return static_cast<int>(g.nodes.size()) - 1;
   };
   const auto choices = [&](int n) { return g.nodes[static_cast<std::size_t>(n)].time.size(); };
   const int before = below(3), outside = below(3), period = 1 + below(4), after = below(3);
-  for (int n = 0; n < before + outside; ++n) node(times(static_cast<std::size_t>(1 + below(3))));
+  const auto any_node = [&] {
+    const auto n = static_cast<std::size_t>(1 + below(3));
+    node(times(n), bytes(n));
+  };
+  for (int n = 0; n < before + outside; ++n) any_node();
   std::vector<shared_table> of_node;
-  for (int j = 0; j < period; ++j) of_node.push_back(times(static_cast<std::size_t>(1 + below(3))));
+  std::vector<std::vector<std::int64_t>> bytes_of_node;
+  for (int j = 0; j < period; ++j) {
+    of_node.push_back(times(static_cast<std::size_t>(1 + below(3))));
+    bytes_of_node.push_back(bytes(of_node.back().size()));
+  }
   struct joint {
     int from, to;  // offsets, the second one of the next copy if `next`
     bool next, to_outside, turned;
@@ -194,7 +208,8 @@ cost_graph random_run(std::mt19937& random, int copies) {
   }
   const int first = static_cast<int>(g.nodes.size());
   for (int c = 0; c < copies; ++c)
-    for (int j = 0; j < period; ++j) node(of_node[static_cast<std::size_t>(j)]);
+    for (int j = 0; j < period; ++j)
+      node(of_node[static_cast<std::size_t>(j)], bytes_of_node[static_cast<std::size_t>(j)]);
   for (int c = 0; c < copies; ++c)
     for (const joint& j : joints) {
       if (j.next && c + 1 == copies) continue;
@@ -203,15 +218,12 @@ cost_graph random_run(std::mt19937& random, int copies) {
         g.edges.push_back({from, to, j.time});
         continue;
       }
-      std::vector<double> other;  // as an edge from the other end: shared only where it is made once
+      std::vector<double> other;  // as an edge from the other end
       for (std::size_t b = 0; b < choices(to); ++b)
         for (std::size_t a = 0; a < choices(from); ++a) other.push_back(j.time[a * choices(to) + b]);
       g.edges.push_back({to, from, other});
-      if (c > 0)
-        for (const cost_edge& e : g.edges)
-          if (e.time == g.edges.back().time && !e.time.is(g.edges.back().time)) g.edges.back().time = e.time;
     }
-  for (int n = 0; n < after; ++n) node(times(static_cast<std::size_t>(1 + below(3))));
+  for (int n = 0; n < after; ++n) any_node();
   for (int n = 1; n < static_cast<int>(g.nodes.size()); ++n)  // the ends joined to what is around them
     if ((n <= first || n >= static_cast<int>(g.nodes.size()) - after) && below(2))
       g.edges.push_back({n - 1, n, times(choices(n - 1) * choices(n))});
@@ -222,24 +234,32 @@ cost_graph random_run(std::mt19937& random, int copies) {
   return g;
 }
 
-// The same graph, no two tables of it shared.
-cost_graph unshared(cost_graph g) {
-  for (cost_node& n : g.nodes) n.time = std::vector<double>(n.time);
-  for (cost_edge& e : g.edges) e.time = std::vector<double>(e.time);
-  return g;
+// Every node for itself.
+solution solve_plainly(const cost_graph& g) {
+  solve_options o;
+  o.least_copies = g.nodes.size() + 1;
+  return solve(g, o);
+}
+
+std::optional<cfp::detail::repeated_run> run_of(const cost_graph& g) {
+  const cfp::detail::problem p = cfp::detail::make_problem(g);
+  if (p.dead) return std::nullopt;
+  auto run = cfp::detail::find_run(p, 4);
+  if (run && !cfp::detail::run_elimination::worthwhile(p, *run)) return std::nullopt;
+  return run;
 }
 
 }  // namespace
 
 TEST_CASE("runs of equal segments are solved as if they were not") {
   std::mt19937 random(17);
-  int runs = 0, infeasible = 0, outside = 0, limited = 0;
+  int runs = 0, infeasible = 0, outside = 0, limited = 0, near = 0;
   for (int r = 0; r < 3000; ++r) {
-    cost_graph g = random_run(random, 8 + static_cast<int>(random() % 20));
-    const auto run = cfp::detail::repeat_finder(g).find(8);
-    runs += run && cfp::detail::run_solver::worthwhile(g, *run);
+    cost_graph g = random_run(random, 4 + static_cast<int>(random() % 20));
+    const auto run = run_of(g);
+    runs += run.has_value();
     outside += run && !run->outside.empty();
-    const solution by_powers = solve(g), plain = solve(unshared(g));
+    const solution by_powers = solve(g), plain = solve_plainly(g);
     REQUIRE(by_powers.optimal);
     REQUIRE(by_powers.feasible == plain.feasible);
     infeasible += !plain.feasible;
@@ -247,25 +267,60 @@ TEST_CASE("runs of equal segments are solved as if they were not") {
     REQUIRE(by_powers.time == Approx(plain.time).epsilon(1e-12));
     REQUIRE(evaluate(g, by_powers.choices).time == by_powers.time);
     REQUIRE(evaluate(g, by_powers.choices).memory == by_powers.memory);
-    g.memory_limit = by_powers.memory - static_cast<std::int64_t>(random() % 3);
-    const solution tight = solve(g), tight_plain = solve(unshared(g));
+    g.memory_limit = by_powers.memory - static_cast<std::int64_t>(random() % 12);
+    const solution tight = solve(g), tight_plain = solve_plainly(g);
+    REQUIRE(tight.optimal);
     REQUIRE(tight.feasible == tight_plain.feasible);
-    if (tight.feasible) REQUIRE(tight.time == Approx(tight_plain.time).epsilon(1e-9));
-    limited += tight.feasible && tight.time > plain.time;
+    if (!tight.feasible) continue;
+    REQUIRE(tight.time == Approx(tight_plain.time).epsilon(1e-9));
+    limited += tight.time > plain.time;
+    solve_options o;
+    o.gap = 0.05;
+    const solution close = solve(g, o);
+    REQUIRE(close.feasible);
+    REQUIRE(close.gap() <= 0.05 + 1e-9);
+    REQUIRE(close.bound <= tight.time * (1 + 1e-9));
+    REQUIRE(close.time <= tight.time * (1 + 1e-9) / (1 - 0.05));
+    REQUIRE(close.optimal == (close.time <= close.bound * (1 + 2e-10)));
+    near += !close.optimal;
   }
   CHECK(runs > 1000);
   CHECK(outside > 300);
   CHECK(infeasible > 30);
-  CHECK(limited > 100);
+  CHECK(limited > 500);
+  CHECK(near > 50);
+}
+
+TEST_CASE("at any price of memory a run takes what its copies take one by one") {
+  namespace inner = cfp::detail;
+  std::mt19937 random(23);
+  int runs = 0;
+  for (int r = 0; r < 2000; ++r) {
+    const inner::problem p = inner::make_problem(random_run(random, 4 + static_cast<int>(random() % 12)));
+    if (p.dead) continue;
+    auto run = inner::find_run(p, 4);
+    if (!run || !inner::run_elimination::worthwhile(p, *run)) continue;
+    ++runs;
+    inner::run_elimination by_run(p, std::move(*run), 2e8, {});
+    inner::elimination plain(p, 2e8, inner::infinite_time);
+    for (const double price : {0.0, 0.1, 1.0, 7.0}) {
+      const double least = by_run.run(price);
+      REQUIRE(least == Approx(plain.run(price)).epsilon(1e-12));
+      if (least == inner::infinite_time) continue;
+      const inner::plan_sums cost = inner::sums(p, by_run.plan());
+      REQUIRE(cost.time + price * static_cast<double>(cost.memory - p.base_memory) == Approx(least).epsilon(1e-12));
+    }
+  }
+  CHECK(runs > 300);
 }
 
 TEST_CASE("a run of many copies is as one computed step by step") {
   const cost_graph g = layered_costs(1000, 5, 3, true);
-  const auto run = cfp::detail::repeat_finder(g).find(8);
+  const auto run = run_of(g);
   REQUIRE(run);
   CHECK(run->period == 10);
-  CHECK(run->count >= 998);
-  CHECK(solve(g).time == Approx(solve(unshared(g)).time).epsilon(1e-12));
+  CHECK(run->count >= 990);
+  CHECK(solve(g).time == Approx(solve_plainly(g).time).epsilon(1e-12));
 }
 
 }  // namespace solve_tests

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,7 +31,7 @@ struct problem_node {
 struct problem_edge {
   std::size_t from;
   std::size_t to;
-  std::vector<double> time;  // row-major, a row for each choice of `from`
+  shared_table time;  // row-major, a row for each choice of `from`
 };
 
 /// Nodes keep their indices for good. A plan is one index into each node's choices.
@@ -80,35 +82,35 @@ inline std::vector<std::vector<std::size_t>> incident_edges(const problem& p) {
   return incident;
 }
 
-/// Moves an edge whose ends do not depend on each other (one has a single choice, or the table is a sum of a
-/// number per row and a number per column) into its nodes. Only where that is exact; false if it is not.
-inline bool absorb(const problem_edge& edge, problem_node& from, problem_node& to) {
-  const std::size_t rows = from.size();
-  const std::size_t columns = to.size();
-  if (rows == 1) {
-    for (std::size_t b = 0; b < columns; ++b) to.time[b] += edge.time[b];
-    return true;
-  }
-  if (columns == 1) {
-    for (std::size_t a = 0; a < rows; ++a) from.time[a] += edge.time[a];
-    return true;
-  }
-  const double corner = edge.time[0];
+/// Whether a table of several rows and columns is a sum of a number per row and a number per column, exactly.
+inline bool is_loose(const std::vector<double>& time, std::size_t rows) {
+  const std::size_t columns = time.size() / rows;
+  const double corner = time[0];
   if (corner == infinite_time) return false;
   for (std::size_t a = 0; a < rows; ++a) {
-    const double* row = edge.time.data() + a * columns;
-    for (std::size_t b = 0; b < columns; ++b) {
-      if (row[b] == infinite_time || row[b] != row[0] + (edge.time[b] - corner)) return false;
-    }
+    const double* row = time.data() + a * columns;
+    for (std::size_t b = 0; b < columns; ++b)
+      if (row[b] == infinite_time || row[b] != row[0] + (time[b] - corner)) return false;
   }
-  for (std::size_t a = 0; a < rows; ++a) from.time[a] += edge.time[a * columns];
-  for (std::size_t b = 0; b < columns; ++b) to.time[b] += edge.time[b] - corner;
   return true;
+}
+
+/// Moves an edge whose ends do not depend on each other into its nodes: one has a single choice, or the table is loose.
+inline void absorb(const std::vector<double>& time, problem_node& from, problem_node& to) {
+  const std::size_t rows = from.size(), columns = to.size();
+  if (rows == 1) {
+    for (std::size_t b = 0; b < columns; ++b) to.time[b] += time[b];
+    return;
+  }
+  for (std::size_t a = 0; a < rows; ++a) from.time[a] += time[a * columns];
+  if (columns == 1) return;
+  for (std::size_t b = 0; b < columns; ++b) to.time[b] += time[b] - time[0];
 }
 
 /// The choices of every node that are kept.
 struct kept_choices {
   std::vector<std::size_t> all, begin{0};  // of node n: all[begin[n]] to all[begin[n + 1]]
+  std::vector<std::size_t> mask;           // of node n: a number, equal for nodes that keep the same ones
 
   [[nodiscard]] std::size_t count(std::size_t n) const { return begin[n + 1] - begin[n]; }
 };
@@ -116,8 +118,10 @@ struct kept_choices {
 /// Leaves the nodes of `p` only the choices in `keep`.
 inline kept_choices keep_in_nodes(problem& p, const choice_mask& keep) {
   kept_choices kept;
+  std::map<std::vector<char>, std::size_t> masks;
   for (std::size_t n = 0; n < p.nodes.size(); ++n) {
     problem_node& node = p.nodes[n];
+    kept.mask.push_back(masks.try_emplace(keep[n], masks.size()).first->second);
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     std::size_t size = 0;
     for (std::size_t c = 0; c < node.size(); ++c) {
@@ -144,33 +148,50 @@ inline kept_choices keep_in_nodes(problem& p, const choice_mask& keep) {
   return kept;
 }
 
-/// Moves those edges of `p` into its nodes that `absorb` can.
+/// Moves those edges of `p` into its nodes whose ends do not depend on each other. Only where that is exact.
 inline problem without_loose_edges(problem p) {
-  std::size_t left = 0;
+  std::map<std::pair<const void*, std::size_t>, bool> loose;  // of a table with so many rows
+  std::vector<problem_edge> left;
   for (problem_edge& edge : p.edges) {
-    if (absorb(edge, p.nodes[edge.from], p.nodes[edge.to])) continue;
-    if (&p.edges[left] != &edge) p.edges[left] = std::move(edge);
-    ++left;
+    problem_node &from = p.nodes[edge.from], &to = p.nodes[edge.to];
+    if (from.size() > 1 && to.size() > 1) {
+      const auto [known, fresh] = loose.try_emplace({edge.time.id(), from.size()}, false);
+      if (fresh) known->second = is_loose(edge.time, from.size());
+      if (!known->second) {
+        left.push_back(edge);
+        continue;
+      }
+    }
+    absorb(edge.time, from, to);
   }
-  p.edges.erase(p.edges.begin() + static_cast<std::ptrdiff_t>(left), p.edges.end());
+  p.edges = std::move(left);
   return p;
 }
 
-/// `p` with only the choices in `keep`.
+/// `p` with only the choices in `keep`. Edges that shared a table still do where their ends keep the same.
 inline problem keep_only(problem p, const choice_mask& keep) {
   const kept_choices kept = keep_in_nodes(p, keep);
   if (p.dead) {
     p.edges.clear();
     return p;
   }
-  for (problem_edge& edge : p.edges) {
-    const std::size_t columns = keep[edge.to].size();
-    std::size_t size = 0;
-    for (std::size_t a = kept.begin[edge.from]; a < kept.begin[edge.from + 1]; ++a)
-      for (std::size_t b = kept.begin[edge.to]; b < kept.begin[edge.to + 1]; ++b)
-        edge.time[size++] = edge.time[kept.all[a] * columns + kept.all[b]];
-    edge.time.resize(size);
+  std::vector<problem_edge> edges;
+  std::map<std::tuple<const void*, std::size_t, std::size_t>, shared_table> made;
+  for (const problem_edge& edge : p.edges) {
+    const auto [at, fresh] = made.try_emplace({edge.time.id(), kept.mask[edge.from], kept.mask[edge.to]});
+    if (fresh) {
+      const double* all = edge.time.data();
+      const std::size_t columns = keep[edge.to].size();
+      std::vector<double> time;
+      time.reserve(kept.count(edge.from) * kept.count(edge.to));
+      for (std::size_t a = kept.begin[edge.from]; a < kept.begin[edge.from + 1]; ++a)
+        for (std::size_t b = kept.begin[edge.to]; b < kept.begin[edge.to + 1]; ++b)
+          time.push_back(all[kept.all[a] * columns + kept.all[b]]);
+      at->second = std::move(time);
+    }
+    edges.push_back({edge.from, edge.to, at->second});
   }
+  p.edges = std::move(edges);
   return without_loose_edges(std::move(p));
 }
 
@@ -181,8 +202,28 @@ inline choice_mask keep_all(const problem& p) {
   return keep;
 }
 
+/// Parallel edges of a cost graph between choices that are kept, added up: from the lower to the higher node.
+inline std::vector<double> merged_times(const cost_graph& graph, const kept_choices& kept,
+                                        const std::vector<const cost_edge*>& parallel, std::size_t low,
+                                        std::size_t high) {
+  std::vector<double> merged(kept.count(low) * kept.count(high));
+  for (const cost_edge* edge : parallel) {
+    const std::vector<double>& time = edge->time;
+    const std::size_t columns = graph.nodes[static_cast<std::size_t>(edge->to)].time.size();
+    const bool turned = edge->from > edge->to, first = edge == parallel.front();
+    double* sum = merged.data();
+    for (std::size_t a = kept.begin[low]; a < kept.begin[low + 1]; ++a)
+      for (std::size_t b = kept.begin[high]; b < kept.begin[high + 1]; ++b, ++sum) {
+        const double one =
+            turned ? time[kept.all[b] * columns + kept.all[a]] : time[kept.all[a] * columns + kept.all[b]];
+        *sum = first ? one : *sum + one;
+      }
+  }
+  return merged;
+}
+
 /// The edges of a cost graph between choices that are kept, each from the lower to the higher node, parallel ones added
-/// up.
+/// up. What is made of the same tables is one table.
 inline std::vector<problem_edge> merged_edges(const cost_graph& graph, const kept_choices& kept) {
   std::vector<const cost_edge*> order;
   for (const cost_edge& edge : graph.edges) order.push_back(&edge);
@@ -193,20 +234,19 @@ inline std::vector<problem_edge> merged_edges(const cost_graph& graph, const kep
   std::stable_sort(order.begin(), order.end(),
                    [&](const cost_edge* a, const cost_edge* b) { return ends(*a) < ends(*b); });
   std::vector<problem_edge> merged;
-  for (const cost_edge* edge : order) {
-    const auto [low, high] = ends(*edge);
-    const bool first = merged.empty() || merged.back().from != low || merged.back().to != high;
-    if (first) merged.push_back({low, high, std::vector<double>(kept.count(low) * kept.count(high))});
-    const std::vector<double>& time = edge->time;
-    const std::size_t columns = graph.nodes[static_cast<std::size_t>(edge->to)].time.size();
-    const bool turned = edge->from > edge->to;
-    double* sum = merged.back().time.data();
-    for (std::size_t a = kept.begin[low]; a < kept.begin[low + 1]; ++a)
-      for (std::size_t b = kept.begin[high]; b < kept.begin[high + 1]; ++b, ++sum) {
-        const double one =
-            turned ? time[kept.all[b] * columns + kept.all[a]] : time[kept.all[a] * columns + kept.all[b]];
-        *sum = first ? one : *sum + one;
-      }
+  using tables = std::vector<std::pair<const void*, bool>>;  // of parallel edges, and whether they are turned
+  std::map<std::tuple<tables, std::size_t, std::size_t>, shared_table> made;
+  for (auto begin = order.begin(); begin != order.end();) {
+    const auto [low, high] = ends(**begin);
+    std::vector<const cost_edge*> parallel;
+    tables of;
+    for (; begin != order.end() && ends(**begin) == std::pair(low, high); ++begin) {
+      parallel.push_back(*begin);
+      of.emplace_back((*begin)->time.id(), (*begin)->from > (*begin)->to);
+    }
+    const auto [at, fresh] = made.try_emplace({std::move(of), kept.mask[low], kept.mask[high]});
+    if (fresh) at->second = merged_times(graph, kept, parallel, low, high);
+    merged.push_back({low, high, at->second});
   }
   return merged;
 }

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -76,6 +78,7 @@ class dominance_view {
   }
 
   void add_edge(const problem_edge& edge, const choice_mask& keep, std::size_t node) {
+    const double* times = edge.time.data();
     const bool is_from = edge.from == node;
     const std::size_t other = is_from ? edge.to : edge.from;
     const std::size_t columns = problem_.nodes[edge.to].size();
@@ -88,7 +91,7 @@ class dominance_view {
       double least = infinite_time;
       for (std::size_t x = 0; x < states; ++x) {
         if (!keep[other][x]) continue;
-        const double time = is_from ? edge.time[c * columns + x] : edge.time[x * columns + c];
+        const double time = is_from ? times[c * columns + x] : times[x * columns + c];
         excess_.push_back(time);
         least = std::min(least, time);
       }
@@ -128,6 +131,50 @@ class dominance_view {
   std::vector<edge_rows> edges_;
 };
 
+/// What may be dropped of a node, remembered: a node whose numbers, edges and neighbours' choices are those of one seen
+/// before, in another copy of a layer, drops the same.
+class known_dominance {
+ public:
+  known_dominance(const problem& p, const choice_mask& keep, bool memory_counts)
+      : p_(p), keep_(keep), memory_counts_(memory_counts), view_(p), incident_(incident_edges(p)) {
+    std::map<std::tuple<std::vector<double>, std::vector<std::int64_t>, std::vector<std::int64_t>>, std::size_t> alike;
+    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+      const problem_node& node = p.nodes[n];
+      numbers_.push_back(alike.try_emplace({node.time, node.memory, node.transient}, alike.size()).first->second);
+      mask_.push_back(0);
+      changed(n);
+    }
+  }
+
+  const std::vector<std::size_t>& incident(std::size_t n) const { return incident_[n]; }
+
+  const std::vector<std::size_t>& droppable(std::size_t n) {
+    std::vector<std::uintptr_t> key{numbers_[n], mask_[n]};
+    for (const std::size_t e : incident_[n]) {
+      const problem_edge& edge = p_.edges[e];
+      const bool is_from = edge.from == n;
+      key.push_back(reinterpret_cast<std::uintptr_t>(edge.time.id()));
+      key.push_back(2 * mask_[is_from ? edge.to : edge.from] + (is_from ? 1 : 0));
+    }
+    const auto [at, fresh] = known_.try_emplace(std::move(key));
+    if (fresh) at->second = view_.droppable(incident_[n], keep_, n, memory_counts_);
+    return at->second;
+  }
+
+  /// A node keeps other choices now.
+  void changed(std::size_t n) { mask_[n] = masks_.try_emplace(keep_[n], masks_.size()).first->second; }
+
+ private:
+  const problem& p_;
+  const choice_mask& keep_;
+  bool memory_counts_;
+  dominance_view view_;
+  std::vector<std::vector<std::size_t>> incident_;
+  std::vector<std::size_t> numbers_, mask_;  // per node: equal ones have equal figures, and keep the same
+  std::map<std::vector<char>, std::size_t> masks_;
+  std::map<std::vector<std::uintptr_t>, std::vector<std::size_t>> known_;
+};
+
 /// Looks at each node this often at most: a drop can enable the next one at a neighbour, but rarely for long.
 inline constexpr int max_dominance_visits = 6;
 
@@ -135,11 +182,10 @@ inline constexpr int max_dominance_visits = 6;
 /// bound on the sum of memory and on the largest transient.
 inline problem without_dominated(problem p, bool memory_counts) {
   if (p.dead) return p;
-  const auto incident = incident_edges(p);
   choice_mask keep = keep_all(p);
   std::vector<int> visits(p.nodes.size(), 0);
   std::vector<char> queued(p.nodes.size(), 1);
-  dominance_view view(p);
+  known_dominance known(p, keep, memory_counts);
   std::deque<std::size_t> queue;
   for (std::size_t n = 0; n < p.nodes.size(); ++n) queue.push_back(n);
   while (!queue.empty()) {
@@ -147,10 +193,11 @@ inline problem without_dominated(problem p, bool memory_counts) {
     queue.pop_front();
     queued[n] = 0;
     if (++visits[n] > max_dominance_visits) continue;
-    const auto& dropped = view.droppable(incident[n], keep, n, memory_counts);
-    for (const std::size_t c : dropped) keep[n][c] = 0;
+    const std::vector<std::size_t>& dropped = known.droppable(n);
     if (dropped.empty()) continue;
-    for (const std::size_t e : incident[n]) {
+    for (const std::size_t c : dropped) keep[n][c] = 0;
+    known.changed(n);
+    for (const std::size_t e : known.incident(n)) {
       const std::size_t other = p.edges[e].from == n ? p.edges[e].to : p.edges[e].from;
       if (!queued[other]) queue.push_back(other);
       queued[other] = 1;

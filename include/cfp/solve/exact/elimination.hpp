@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <cfp/solve/exact/elimination_steps.hpp>
+#include <cfp/solve/exact/plan_finder.hpp>
 #include <cfp/solve/memory/budget.hpp>
-#include <cfp/solve/problem.hpp>
 
 namespace cfp::inline v0_1::detail {
 
@@ -36,13 +36,15 @@ inline void lower_to(double* what, std::size_t width, double fixed, const std::v
   }
 }
 
-class elimination {
+class elimination : public plan_finder {
  public:
   /// Splits tables so that they hold `max_entries` and one run takes `max_work` additions, if that can be
-  /// had. Throws `stopped` once `stop` is requested, here and in both runs.
-  elimination(const problem& p, double max_entries, double max_work, std::stop_token stop = {})
+  /// had. Nodes in `last` are eliminated last, in that order. Throws `stopped` once `stop` is requested, here and in
+  /// both runs.
+  elimination(const problem& p, double max_entries, double max_work, std::stop_token stop = {},
+              const std::vector<std::size_t>& last = {})
       : p_(p), stop_(std::move(stop)) {
-    const std::vector<std::size_t> order = find_elimination_order(p, max_entries, stop_);
+    const std::vector<std::size_t> order = find_elimination_order(p, max_entries, stop_, last);
     for (double max_table = max_entries;; max_table /= 8) {
       leave_if(stop_);
       layout_ = layout_builder(p, order, max_table).take();
@@ -50,18 +52,31 @@ class elimination {
       if ((messages <= max_entries && layout_.work <= max_work) || max_table < 1) break;
     }
     data_.resize(layout_.size);
-    for (std::size_t e = 0; e < p.edges.size(); ++e) copy_edge(e);
+    for (std::size_t e = 0; e < p.edges.size(); ++e) set_edge(e, p.edges[e].time);
     node_begin_.push_back(0);
     for (const problem_node& node : p.nodes) node_begin_.push_back(node_begin_.back() + node.size());
     own_.resize(node_begin_.back());
   }
 
   [[nodiscard]] const elimination_layout& layout() const { return layout_; }
-  [[nodiscard]] bool exact() const { return layout_.exact; }
-  [[nodiscard]] double work() const { return layout_.work; }
+  [[nodiscard]] bool exact() const override { return layout_.exact; }
+  [[nodiscard]] double work() const override { return layout_.work; }
 
-  /// The least of time + price * memory over all plans (memory without the base); a lower bound if not exact.
-  double run(double price) {
+  /// Gives an edge other times, for the runs to come.
+  void set_edge(std::size_t e, const std::vector<double>& time) {
+    double* copy = data_.data() + layout_.edge_data[e];
+    if (!layout_.edge_flipped[e]) {
+      std::copy(time.begin(), time.end(), copy);
+      return;
+    }
+    const std::size_t rows = p_.nodes[p_.edges[e].from].size();
+    const std::size_t columns = p_.nodes[p_.edges[e].to].size();
+    for (std::size_t a = 0; a < rows; ++a) {
+      for (std::size_t b = 0; b < columns; ++b) copy[b * rows + a] = time[a * columns + b];
+    }
+  }
+
+  double run(double price) override {
     for (std::size_t n = 0; n < p_.nodes.size(); ++n) {
       const problem_node& node = p_.nodes[n];
       for (std::size_t c = 0; c < node.size(); ++c) {
@@ -74,8 +89,10 @@ class elimination {
     return total_;
   }
 
-  /// A plan that has what `run` returned; if not exact, some plan.
-  [[nodiscard]] plan_indices plan() const {
+  [[nodiscard]] plan_indices plan() const override { return plan({}); }
+
+  /// The same, the nodes eliminated last having these choices.
+  [[nodiscard]] plan_indices plan(std::vector<std::size_t> given) const {
     plan_indices choices(p_.nodes.size(), 0);
     std::vector<double> cost;
     std::size_t end = layout_.steps.size();
@@ -83,9 +100,39 @@ class elimination {
       const std::size_t n = layout_.steps[end - 1].node;
       cost.assign(p_.nodes[n].size(), 0);
       for (; end > 0 && layout_.steps[end - 1].node == n; --end) add_costs(layout_.steps[end - 1], choices, cost);
+      if (!given.empty()) {
+        choices[n] = given.back();
+        given.pop_back();
+        continue;
+      }
       choices[n] = static_cast<std::size_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
     }
     return choices;
+  }
+
+  /// After `run`, if exact and the two nodes eliminated last are joined by an edge: the least of all plans that make a
+  /// choice of each of them, a row for each choice of the first.
+  [[nodiscard]] std::vector<double> between_last() const {
+    const elimination_step &step = layout_.steps[layout_.steps.size() - 2], &other = layout_.steps.back();
+    const std::size_t rows = p_.nodes[step.node].size();
+    double apart = total_ - data_[other.message];  // what is joined to neither
+    if (total_ == infinite_time) apart = 0;
+    std::vector<double> out, row(step.width);
+    row_walker walker(step), after(other);
+    for (std::size_t c = 0; c < rows; ++c) {
+      walker.choose(c);
+      row.assign(step.width, narrow_sum(step, walker, c) + apart);
+      for (std::size_t i = 0; i < step.wide; ++i)
+        for (std::size_t x = 0; x < step.width; ++x) row[x] += data_[walker.at(i) + x];
+      for (std::size_t x = 0; x < step.width; ++x) {
+        after.choose(x);
+        double own = own_[node_begin_[other.node] + x];
+        for (std::size_t i = 0; i < other.inputs.size(); ++i)
+          if (other.inputs[i].data != step.message) own += data_[after.at(i)];
+        out.push_back(row[x] + own);
+      }
+    }
+    return out;
   }
 
   /// After `run`, if exact: computes `through` and `through_choice`.
@@ -131,20 +178,6 @@ class elimination {
 
   [[nodiscard]] double& at(std::vector<double>& table, std::size_t place) const {
     return table[place - layout_.message_begin];
-  }
-
-  void copy_edge(std::size_t e) {
-    const std::vector<double>& time = p_.edges[e].time;
-    double* copy = data_.data() + layout_.edge_data[e];
-    if (!layout_.edge_flipped[e]) {
-      std::copy(time.begin(), time.end(), copy);
-      return;
-    }
-    const std::size_t rows = p_.nodes[p_.edges[e].from].size();
-    const std::size_t columns = p_.nodes[p_.edges[e].to].size();
-    for (std::size_t a = 0; a < rows; ++a) {
-      for (std::size_t b = 0; b < columns; ++b) copy[b * rows + a] = time[a * columns + b];
-    }
   }
 
   /// What is the same along a row: the node's own part and the inputs without the row's dimension.

@@ -34,14 +34,20 @@ struct elimination_order {
 /// are not joined, since such a table is going to be split anyway.
 class order_search {
  public:
-  /// By `errors` the rule misjudges each node: a power of 2, in units.
-  order_search(const problem& p, order_rule rule, double max_table, std::vector<std::int64_t> errors)
+  /// By `errors` the rule misjudges each node: a power of 2, in units. Nodes in `last` are not eliminated.
+  order_search(const problem& p, order_rule rule, double max_table, std::vector<std::int64_t> errors,
+               const std::vector<std::size_t>& last = {})
       : rule_(rule), max_weight_(weight(max_table)), neighbours_(p.nodes.size()), own_(p.nodes.size()),
         error_(std::move(errors)), table_(p.nodes.size()), key_(p.nodes.size()) {
     for (std::size_t n = 0; n < own_.size(); ++n) own_[n] = weight(static_cast<double>(p.nodes[n].size()));
     table_ = own_;
     for (const problem_edge& e : p.edges) join(e.from, e.to);
     for (std::size_t n = 0; n < own_.size(); ++n) queue_.insert(key_[n] = key(n));
+    waits_.assign(own_.size(), 0);
+    for (const std::size_t n : last) {
+      waits_[n] = 1;
+      queue_.erase(key_[n]);
+    }
   }
 
   /// Gives up, some nodes left out, once it is no better than `to_beat`. Throws `stopped` once `stop` is requested.
@@ -114,6 +120,7 @@ class order_search {
       }
     }
     for (const std::size_t a : around) {
+      if (waits_[a]) continue;
       queue_.erase(key_[a]);
       queue_.insert(key_[a] = key(a));
     }
@@ -126,20 +133,22 @@ class order_search {
   std::vector<std::int64_t> error_;  // of the rule, likewise
   std::vector<std::int64_t> table_;  // log2 of the choices of the node and its neighbours together, in units
   std::vector<entry> key_;
+  std::vector<char> waits_;  // 1: not eliminated
   std::set<entry> queue_;
 };
 
 /// The cheaper of the orders that the two rules give, improved as long as looking takes a small part of what may be
 /// saved: the second rule misjudges a few more nodes each time, which stays if the order is cheaper for it. On graphs
 /// with many nodes alike (the corrections of `correction.hpp`) the rules alone can be off by a factor of 50.
-inline std::vector<std::size_t> find_elimination_order(const problem& p, double max_table,
-                                                       const std::stop_token& stop) {
+/// Nodes in `last` come last, in that order.
+inline std::vector<std::size_t> find_elimination_order(const problem& p, double max_table, const std::stop_token& stop,
+                                                       const std::vector<std::size_t>& last = {}) {
   constexpr double steps_per_node = 4e4;  // per look: over ten times what one takes
   constexpr int most_looks = 400;
   std::vector<std::int64_t> errors(p.nodes.size(), 0);
-  elimination_order best = order_search(p, order_rule::least_table, max_table, errors).run(stop);
+  elimination_order best = order_search(p, order_rule::least_table, max_table, errors, last).run(stop);
   const auto look = [&](const std::vector<std::int64_t>& with) {
-    elimination_order other = order_search(p, order_rule::least_fill, max_table, with).run(stop, &best);
+    elimination_order other = order_search(p, order_rule::least_fill, max_table, with, last).run(stop, &best);
     if (!(other < best)) return;
     best = std::move(other);
     errors = with;
@@ -153,6 +162,7 @@ inline std::vector<std::size_t> find_elimination_order(const problem& p, double 
       if (random() % 20 == 0) e = static_cast<std::int64_t>(random() % (1u << 22)) - (1 << 21);
     look(others);
   }
+  best.nodes.insert(best.nodes.end(), last.begin(), last.end());
   return std::move(best.nodes);
 }
 

@@ -11,8 +11,7 @@
 
 #include <cfp/solve/cost_graph.hpp>
 #include <cfp/solve/exact/dominance.hpp>
-#include <cfp/solve/exact/elimination.hpp>
-#include <cfp/solve/exact/repeats.hpp>
+#include <cfp/solve/exact/run_elimination.hpp>
 #include <cfp/solve/memory/budget.hpp>
 #include <cfp/solve/memory/incumbent.hpp>
 #include <cfp/solve/memory/least_memory.hpp>
@@ -22,34 +21,14 @@
 
 namespace cfp::inline v0_1 {
 
-inline solution solve(const cost_graph& graph, const solve_options& options);
-
 namespace detail {
-
-/// The fastest plan of a graph with a run of equal segments, memory left aside; nothing where there is no such run.
-inline std::optional<solution> solve_repeats(const cost_graph& graph, const solve_options& options) {
-  constexpr std::size_t least_copies = 8;
-  const auto run = repeat_finder(graph).find(least_copies);
-  if (!run || !run_solver::worthwhile(graph, *run)) return std::nullopt;
-  run_solver by_powers(graph, *run, options);
-  const auto smaller = by_powers.smaller();
-  if (!smaller) return std::nullopt;
-  solution answer = solve(*smaller, options);
-  leave_if(options.stop);
-  if (!answer.feasible) return answer;
-  answer.choices = by_powers.expand(answer.choices);
-  const plan_cost cost = evaluate(graph, answer.choices);
-  answer.time = cost.time;
-  answer.memory = cost.memory;
-  if (answer.optimal) answer.bound = answer.time;
-  return answer;
-}
 
 /// A first good plan: the fastest of those that mix the plans which different prices of memory bring about,
 /// exactly, as far as a part of the budget goes. `least` is within the limit.
 inline void offer_mixture(const problem& p, std::int64_t limit, const plan_indices& least, const solve_options& options,
                           incumbent& best, work_meter& meter) {
-  elimination e(p, options.max_entries / 4, meter.left() / 8, options.stop);
+  const auto finder = make_plan_finder(p, options.max_entries / 4, meter.left() / 8, options);
+  plan_finder& e = *finder;
   std::vector<plan_indices> seen;
   const std::int64_t capacity = limit - p.base_memory - sums(p, least).transient;
   constexpr double any = std::numeric_limits<double>::max();
@@ -102,30 +81,26 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
 }  // namespace detail
 
 /// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget
-/// of `options` the answer is optimal, or proven infeasible; beyond it, `optimal` is false and the answer
+/// of `options` the answer is optimal, or as near as their `gap` asks for, or proven infeasible; beyond it, `optimal` is false and the answer
 /// holds the best plan found and a proven lower bound (see `solution`). Throws `invalid_cost_graph`.
 inline solution solve(const cost_graph& graph, const solve_options& options = {}) try {
   validate(graph);
   detail::leave_if(options.stop);
-  if (const auto fastest = detail::solve_repeats(graph, options);
-      fastest &&
-      (!graph.memory_limit || (fastest->feasible && fastest->optimal && fastest->memory <= *graph.memory_limit)))
-    return *fastest;
   detail::work_meter meter(options);
   const std::int64_t limit = graph.memory_limit.value_or(std::numeric_limits<std::int64_t>::max());
-  detail::incumbent best(graph, limit);
+  detail::incumbent best(graph, limit, options.gap);
   const detail::problem all = detail::make_problem(graph);
 
   const detail::problem p = detail::without_dominated(all, false);
   if (p.dead) return best.finish(detail::infinite_time);
-  detail::elimination e(p, options.max_entries, meter.left() / 2, options.stop);
-  meter.spend(e.work());
-  const double bound = e.run(0);
+  const auto e = detail::make_plan_finder(p, options.max_entries, meter.left() / 2, options);
+  meter.spend(e->work());
+  const double bound = e->run(0);
   if (bound == detail::infinite_time) return best.finish(bound);
-  detail::plan_indices plan = e.plan();
-  if (!e.exact()) detail::local_search(p).improve(plan, limit);
+  detail::plan_indices plan = e->plan();
+  if (!e->exact()) detail::local_search(p).improve(plan, limit);
   const bool fits = best.offer(p, plan);
-  if (fits && e.exact()) return best.finish(best.time());
+  if (fits && e->exact()) return best.finish(best.time());
   if (!graph.memory_limit) return best.finish(bound);
   return detail::solve_within_limit(all, limit, options, best, meter, bound);
 } catch (const detail::stopped&) {  // before anything was known

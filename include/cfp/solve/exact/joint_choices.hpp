@@ -1,10 +1,7 @@
-// Joint choices of several nodes of a cost graph.
+// Joint choices of several nodes of a problem.
 #pragma once
 
-#include <cfp/solve/cost_graph.hpp>
-
-#include <cstddef>
-#include <vector>
+#include <cfp/solve/problem.hpp>
 
 namespace cfp::inline v0_1::detail {
 
@@ -12,8 +9,8 @@ namespace cfp::inline v0_1::detail {
 class joint_choices {
  public:
   joint_choices() = default;
-  joint_choices(const cost_graph& g, const std::vector<std::size_t>& nodes) {
-    for (const std::size_t n : nodes) sizes_.push_back(g.nodes[n].time.size());
+  joint_choices(const problem& p, const std::vector<std::size_t>& nodes) {
+    for (const std::size_t n : nodes) sizes_.push_back(p.nodes[n].size());
   }
   [[nodiscard]] double count() const {
     double all = 1;

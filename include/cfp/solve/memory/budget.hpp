@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <limits>
 #include <stop_token>
 
@@ -15,7 +16,10 @@ struct solve_options {
   double max_entries = 2e8;  ///< numbers held in tables at a time (8 bytes each, edges of the graph not counted)
   double max_steps = 2e10;   ///< additions in tables, about 1e9 to 2e9 a second
   double max_seconds = std::numeric_limits<double>::infinity();  ///< wall time; also allows 1e9 steps each at most
-  std::stop_token stop{};  ///< once requested, what was found so far is the answer (CBC does not look)
+  /// An answer is near enough if nothing can be faster by more than this, relative to it; 0: the best is asked for.
+  double gap = 0;
+  std::size_t least_copies = 4;  ///< equal segments in a row from which on they are solved as a power of one
+  std::stop_token stop{};        ///< once requested, what was found so far is the answer (CBC does not look)
 };
 
 namespace detail {

@@ -8,13 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <cfp/solve/exact/elimination.hpp>
+#include <cfp/solve/exact/run_elimination.hpp>
 #include <cfp/solve/memory/budget.hpp>
 #include <cfp/solve/problem.hpp>
 
@@ -30,11 +31,15 @@ inline problem memory_form(const problem& p) {
   for (problem_node& node : result.nodes) {
     for (double& time : node.time) time = time < infinite_time ? 0 : infinite_time;
   }
+  std::map<const void*, shared_table> made;  // of tables that forbid something
   for (const problem_edge& edge : p.edges) {
-    if (std::find(edge.time.begin(), edge.time.end(), infinite_time) == edge.time.end()) continue;
-    problem_edge forbids = edge;
-    for (double& time : forbids.time) time = time < infinite_time ? 0 : infinite_time;
-    result.edges.push_back(std::move(forbids));
+    const auto [at, fresh] = made.try_emplace(edge.time.id());
+    if (fresh && std::find(edge.time.begin(), edge.time.end(), infinite_time) != edge.time.end()) {
+      std::vector<double> forbids = edge.time;
+      for (double& time : forbids) time = time < infinite_time ? 0 : infinite_time;
+      at->second = std::move(forbids);
+    }
+    if (!at->second.empty()) result.edges.push_back({edge.from, edge.to, at->second});
   }
   return result;
 }
@@ -49,11 +54,11 @@ struct least_sum_plan {
 /// Of a `memory_form`. Nothing if every plan is forbidden.
 inline std::optional<least_sum_plan> least_sum(const problem& p, const solve_options& options, work_meter& meter) {
   if (p.dead) return std::nullopt;
-  elimination e(p, options.max_entries, meter.left() / 4, options.stop);
-  meter.spend(e.work());
-  const double least = e.run(1);  // exact in double, see max_total_memory
+  const auto e = make_plan_finder(p, options.max_entries, meter.left() / 4, options);
+  meter.spend(e->work());
+  const double least = e->run(1);  // exact in double, see max_total_memory
   if (least == infinite_time) return std::nullopt;
-  return least_sum_plan{p.base_memory + static_cast<std::int64_t>(least), e.plan(), e.exact()};
+  return least_sum_plan{p.base_memory + static_cast<std::int64_t>(least), e->plan(), e->exact()};
 }
 
 /// The choices whose transient is at most `most`, transients below `least` raised to it.

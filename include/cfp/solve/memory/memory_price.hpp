@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <cfp/solve/exact/elimination.hpp>
+#include <cfp/solve/exact/plan_finder.hpp>
 #include <cfp/solve/memory/budget.hpp>
 #include <cfp/solve/memory/incumbent.hpp>
 #include <cfp/solve/problem.hpp>
@@ -35,7 +35,7 @@ struct price_question {
 /// Asks for prices, and keeps the best bound and the fastest plan within the capacity.
 struct price_search {
   const problem& p;
-  elimination& e;
+  plan_finder& e;
   double room;  // the capacity
   incumbent& best;
   work_meter& meter;
@@ -75,7 +75,7 @@ struct price_search {
 /// capacity (where both would be equally good), until no better plan turns up; without split tables this ends
 /// at the best price. All plans within the capacity are offered to `best`; all plans seen are added to
 /// `seen`, if given. Leaves `e` run at the price returned.
-inline priced_bound find_memory_price(const problem& p, elimination& e, const price_question& question,
+inline priced_bound find_memory_price(const problem& p, plan_finder& e, const price_question& question,
                                       plan_indices least, incumbent& best, work_meter& meter,
                                       std::vector<plan_indices>* seen = nullptr) {
   const auto room = static_cast<double>(question.capacity);

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <cfp/solve/exact/dominance.hpp>
-#include <cfp/solve/exact/elimination.hpp>
+#include <cfp/solve/exact/run_elimination.hpp>
 #include <cfp/solve/memory/budget.hpp>
 #include <cfp/solve/memory/incumbent.hpp>
 #include <cfp/solve/memory/least_memory.hpp>
@@ -44,11 +44,11 @@ class memory_search {
       try {
         look_at(next);
       } catch (const stopped&) {
-        give_up(next);
+        leave(next);
       }
     }
     const double rest = bands_.empty() ? infinite_time : bands_.top().bound;
-    return std::min({rest, unresolved_, best_.time()});
+    return std::min({rest, left_, pruned_ ? best_.time() - best_.slack() : best_.time()});
   }
 
  private:
@@ -57,34 +57,37 @@ class memory_search {
   /// A bound from here on rules a plan out; `priced` as in `rounding`.
   [[nodiscard]] double goal(double priced) const {
     const double time = best_.time();
-    return time == infinite_time ? time : time - best_.resolution() + rounding(time, priced);
+    return time == infinite_time ? time : time - best_.slack() + rounding(time, priced);
   }
 
   /// Leaves what is known of the band in it, for when it is stopped.
   void look_at(transient_band& now) {
     const problem p = narrow(now);
     if (p.dead) return;
-    elimination e(p, options_.max_entries / 4, meter_.left() / 8, options_.stop);
+    const auto finder = make_plan_finder(p, options_.max_entries / 4, meter_.left() / 8, options_);
     constexpr double roughly = 0.02;
-    const priced_bound priced = find_price(p, e, now, roughly);
-    if (now.bound >= goal(0)) return;
-    if (priced.within.empty()) return give_up(now);
+    const priced_bound priced = find_price(p, *finder, now, roughly);
+    if (now.bound >= goal(0) || priced.within.empty()) return leave(now);
     improve(p, priced.within);
     const bool fits = best_.offer(p, priced.within);
-    if (!fits && !now.known) raise_price(p, e, now.price);
+    if (!fits && !now.known) raise_price(p, *finder, now.price);
+    if (now.bound >= goal(0)) return leave(now);
+    const std::int64_t transient = sums(p, priced.within).transient;
+    if (!fits && options_.gap > 0) return divide(now, transient);  // bounds of choices take longer than prices
+    elimination e(p, options_.max_entries / 4, meter_.left() / 8, options_.stop);
     if (e.exact()) now.known = bounds_through(p, e, now);
     if (!fits) {  // so its largest transient is above the floor, and the band can be divided
-      divide(now, sums(p, priced.within).transient);
+      divide(now, transient);
     } else if (e.exact()) {
       search(without_hopeless(p, *now.known), now);
     } else {
-      give_up(now);
+      leave(now);
     }
   }
 
   /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves
   /// `e` run at the price. The plan within is empty if none is known, which is only if tables were split.
-  priced_bound find_price(const problem& p, elimination& e, transient_band& now, double slack) {
+  priced_bound find_price(const problem& p, plan_finder& e, transient_band& now, double slack) {
     priced_bound priced;
     const std::int64_t capacity = limit_ - levels_[now.low] - p.base_memory;
     const auto least = least_sum(memory_form(p), options_, meter_);
@@ -111,7 +114,7 @@ class memory_search {
   }
 
   /// For a first plan that is not slow, largest transient and all. Leaves `e` run at `price`.
-  void raise_price(const problem& p, elimination& e, double price) {
+  void raise_price(const problem& p, plan_finder& e, double price) {
     constexpr int max_raises = 12;
     double raised = price;
     for (int i = 0; i < max_raises; ++i) {
@@ -127,7 +130,8 @@ class memory_search {
     e.run(price);
   }
 
-  void give_up(const transient_band& b) { unresolved_ = std::min(unresolved_, b.bound); }
+  /// Nothing more is searched for in a band.
+  void leave(const transient_band& b) { left_ = std::min(left_, b.bound); }
 
   /// Halfway between the band's floor and a level of it above the floor.
   void divide(const transient_band& b, std::int64_t level) {
@@ -138,7 +142,7 @@ class memory_search {
   }
 
   /// The choices of a band that can be part of a plan within the limit and faster than the best.
-  [[nodiscard]] problem narrow(const transient_band& b) const {
+  [[nodiscard]] problem narrow(const transient_band& b) {
     problem banded = with_transients_in(p_, levels_[b.low], levels_[b.high]);
     if (banded.dead) return banded;
     choice_mask keep = keep_all(banded);
@@ -152,7 +156,8 @@ class memory_search {
     return b.known ? without_hopeless(within, *b.known) : without_dominated(within, true);
   }
 
-  [[nodiscard]] problem without_hopeless(const problem& p, const choice_bounds& known) const {
+  [[nodiscard]] problem without_hopeless(const problem& p, const choice_bounds& known) {
+    pruned_ = true;
     choice_mask keep = keep_all(p);
     for (std::size_t n = 0; n < p.nodes.size(); ++n) {
       for (std::size_t c = 0; c < p.nodes[n].size(); ++c) {
@@ -162,11 +167,12 @@ class memory_search {
     return without_dominated(keep_only(p, keep), true);
   }
 
-  /// What plans through each choice take at least, in a band whose `p` was run at its price. Choices not in
+  /// What plans through each choice take at least, in a band, at its price. Choices not in
   /// `p` are out for all parts of the band too: dominance in a band holds in its parts.
   [[nodiscard]] std::shared_ptr<const choice_bounds> bounds_through(const problem& p, elimination& e,
                                                                     const transient_band& b) {
-    meter_.spend(2 * e.work());
+    meter_.spend(3 * e.work());
+    e.run(b.price);
     e.run_through();
     auto bounds = std::make_shared<choice_bounds>(p.nodes.size());
     for (std::size_t n = 0; n < p.nodes.size(); ++n) {
@@ -189,8 +195,8 @@ class memory_search {
     if (p.dead) return;
     const std::int64_t floor = levels_[now.low];
     elimination e(p, options_.max_entries / 4, infinite_time, options_.stop);
-    if (!e.exact()) return give_up(now);
-    if (find_price(p, e, now, 0).within.empty() || now.bound >= goal(0)) return;
+    if (!e.exact()) return leave(now);
+    if (find_price(p, e, now, 0).within.empty() || now.bound >= goal(0)) return leave(now);
     const double all_memory = now.price * static_cast<double>(limit_ - floor - p.base_memory);
     meter_.spend(2 * e.work());
     e.run_through();
@@ -213,9 +219,9 @@ class memory_search {
       }
       if (outcome.complete) now.bound = std::max(now.bound, target());
       const double gap = goal(all_memory) - now.bound;
-      if (!(gap > 0)) return;
+      if (!(gap > 0)) return leave(now);
       if (gap < first_gap / 2 && !meter_.over()) return bands_.push(now);  // many more choices are hopeless now
-      if (!outcome.complete) return divisible && !meter_.over() ? divide(now, levels_[now.high]) : give_up(now);
+      if (!outcome.complete) return divisible && !meter_.over() ? divide(now, levels_[now.high]) : leave(now);
       const bool others_first = !bands_.empty() && bands_.top().bound < now.bound;
       if (fraction == 1.0 / 4 && others_first && ++now.visits <= max_visits) return bands_.push(now);
     }
@@ -232,7 +238,8 @@ class memory_search {
   work_meter& meter_;
   std::vector<std::int64_t> levels_;
   std::priority_queue<transient_band> bands_;
-  double unresolved_ = infinite_time;  // least bound of the bands given up
+  double left_ = infinite_time;  // least bound of the bands that were left
+  bool pruned_ = false;          // plans that are not enough faster than the best were left out, one by one
 };
 
 }  // namespace cfp::detail
