@@ -301,7 +301,7 @@ TEST_CASE("at any price of memory a run takes what its copies take one by one") 
     auto run = inner::find_run(p, 4);
     if (!run || !inner::run_elimination::worthwhile(p, *run)) continue;
     ++runs;
-    inner::run_elimination by_run(p, std::move(*run), 2e8, {});
+    inner::run_elimination by_run(p, std::move(*run), 2e8, solve_options());
     inner::elimination plain(p, 2e8, inner::infinite_time);
     for (const double price : {0.0, 0.1, 1.0, 7.0}) {
       const double least = by_run.run(price);

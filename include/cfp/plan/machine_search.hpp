@@ -54,7 +54,7 @@ struct machine_options {
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
-  double solve_seconds = 1;
+  double solve_seconds = 5;
   double gap = 1e-3;           ///< how far a sum of parts may be above the least, relative to it, to be near enough
   double search_seconds = 60;  ///< after which no further candidate is looked for
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the

@@ -62,8 +62,7 @@ class elimination : public plan_finder {
   [[nodiscard]] bool exact() const override { return layout_.exact; }
   [[nodiscard]] double work() const override { return layout_.work; }
 
-  /// Gives an edge other times, for the runs to come.
-  void set_edge(std::size_t e, const std::vector<double>& time) {
+  void set_edge(std::size_t e, const std::vector<double>& time) override {
     double* copy = data_.data() + layout_.edge_data[e];
     if (!layout_.edge_flipped[e]) {
       std::copy(time.begin(), time.end(), copy);

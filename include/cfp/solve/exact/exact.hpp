@@ -23,37 +23,6 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
-/// A first good plan: the fastest of those that mix the plans which different prices of memory bring about,
-/// exactly, as far as a part of the budget goes. `least` is within the limit.
-inline void offer_mixture(const problem& p, std::int64_t limit, const plan_indices& least, const solve_options& options,
-                          incumbent& best, work_meter& meter) {
-  const auto finder = make_plan_finder(p, options.max_entries / 4, meter.left() / 8, options);
-  plan_finder& e = *finder;
-  std::vector<plan_indices> seen;
-  const std::int64_t capacity = limit - p.base_memory - sums(p, least).transient;
-  constexpr double any = std::numeric_limits<double>::max();
-  const double price = find_memory_price(p, e, {capacity, any, 0, 0}, least, best, meter, &seen).price;
-  for (const double other : {0.7, 1.5, 0.4, 3.0}) {
-    if (!(price > 0) || meter.left() < 20 * e.work()) break;
-    meter.spend(e.work());
-    e.run(other * price);
-    seen.push_back(e.plan());
-  }
-  choice_mask keep(p.nodes.size());
-  for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-    keep[n].assign(p.nodes[n].size(), 0);
-    for (const plan_indices& plan : seen) keep[n][plan[n]] = 1;
-  }
-  const problem few = without_dominated(keep_only(p, keep), true);
-  solve_options part = options;
-  part.max_steps = meter.left() / 4;
-  part.max_seconds = options.max_seconds / 4;
-  work_meter share(part);
-  const double before = share.left();
-  memory_search(few, limit, part, best, share).run(-infinite_time);
-  meter.spend(before - share.left());
-}
-
 /// The rest of `solve`, for when the fastest plan of all exceeds the limit. `bound`: no plan takes less time.
 inline solution solve_within_limit(const problem& all, std::int64_t limit, const solve_options& options,
                                    incumbent& best, work_meter& meter, double bound) {
@@ -64,13 +33,8 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
     if (least.bound < std::numeric_limits<std::int64_t>::max()) answer.least_memory = least.bound;
     return answer;
   }
-  if (!least.plan.empty()) {
-    best.offer(p, least.plan);
-    try {
-      if (least.memory <= limit) offer_mixture(p, limit, least.plan, options, best, meter);
-    } catch (const stopped&) {  // what was found stays
-    }
-  }
+  if (!least.plan.empty()) best.offer(p, least.plan);
+  if (options.gap > 0) meter.spend(0.8 * meter.left());  // where near is enough, so is a little proof
   solution answer = best.finish(memory_search(p, limit, options, best, meter).run(bound));
   // Tables may have been split only where the least memory was sought; then all that is known is "more than
   // this".
@@ -81,8 +45,9 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
 }  // namespace detail
 
 /// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget
-/// of `options` the answer is optimal, or as near as their `gap` asks for, or proven infeasible; beyond it, `optimal` is false and the answer
-/// holds the best plan found and a proven lower bound (see `solution`). Throws `invalid_cost_graph`.
+/// of `options` the answer is optimal, or as near as their `gap` asks for, or proven infeasible; beyond it, `optimal`
+/// is false and the answer holds the best plan found and a proven lower bound (see `solution`). Throws
+/// `invalid_cost_graph`.
 inline solution solve(const cost_graph& graph, const solve_options& options = {}) try {
   validate(graph);
   detail::leave_if(options.stop);

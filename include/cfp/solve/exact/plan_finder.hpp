@@ -11,6 +11,8 @@ class plan_finder {
   virtual ~plan_finder() = default;
   /// That least; a lower bound if not exact.
   virtual double run(double price) = 0;
+  /// Gives an edge of the problem, outside of runs, other times for the runs to come.
+  virtual void set_edge(std::size_t e, const std::vector<double>& time) = 0;
   /// A plan that has what `run` returned; if not exact, some plan.
   [[nodiscard]] virtual plan_indices plan() const = 0;
   [[nodiscard]] virtual bool exact() const = 0;

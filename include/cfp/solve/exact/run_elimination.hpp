@@ -2,8 +2,8 @@
 // table, and a run of many is its (min, +) power.
 //
 // Of the nodes outside the run that every copy is joined to, every joint choice gets a power of its own. The run is
-// replaced by its first and last copy and one table between them, and what is left is eliminated like any other
-// problem.
+// replaced by its first and last copy and one table between them, and what is left is solved like any other problem: it
+// may have another run.
 #pragma once
 
 #include <cfp/solve/exact/elimination.hpp>
@@ -17,13 +17,16 @@
 
 namespace cfp::inline v0_1::detail {
 
+inline std::unique_ptr<plan_finder> make_plan_finder(const problem& p, double max_entries, double max_work,
+                                                     const solve_options& options);
+
 class run_elimination : public plan_finder {
  public:
-  run_elimination(const problem& p, repeated_run run, double max_entries, const std::stop_token& stop)
+  run_elimination(const problem& p, repeated_run run, double max_entries, const solve_options& options)
       : size_(p.nodes.size()), run_(std::move(run)), given_(p, run_.outside), state_(p, ends_of(0)),
         states_(state_.size()), powers_(given_.size(), states_), copy_(one_copy(p)), rest_(without_run(p)),
-        of_copy_(copy_, max_entries, infinite_time, stop, {run_.period, run_.period + 1}),
-        of_rest_(rest_, max_entries, infinite_time, stop) {}
+        of_copy_(copy_, max_entries, infinite_time, options.stop, {run_.period, run_.period + 1}),
+        of_rest_(make_plan_finder(rest_, max_entries, infinite_time, options)) {}
 
   /// Whether the tables are small enough for it to pay.
   [[nodiscard]] static bool worthwhile(const problem& p, const repeated_run& run) {
@@ -37,12 +40,16 @@ class run_elimination : public plan_finder {
     of_copy_.run(price);
     powers_.begin(of_copy_.between_last());
     powers_.raise(run_.count - 2);
-    of_rest_.set_edge(power_, powers_.time());
-    return of_rest_.run(price);
+    of_rest_->set_edge(power_, powers_.time());
+    return of_rest_->run(price);
+  }
+
+  void set_edge(std::size_t e, const std::vector<double>& time) override {
+    of_rest_->set_edge(edge_of_rest_.at(e), time);
   }
 
   [[nodiscard]] plan_indices plan() const override {
-    const plan_indices rest = of_rest_.plan();
+    const plan_indices rest = of_rest_->plan();
     plan_indices out(size_, 0);
     for (std::size_t k = 0; k < kept_.size(); ++k) out[kept_[k]] = rest[k];
     const std::size_t before = rest[kept_.size()], after = rest[kept_.size() + 1], given = before / states_;
@@ -58,12 +65,13 @@ class run_elimination : public plan_finder {
     return out;
   }
 
-  [[nodiscard]] bool exact() const override { return of_copy_.exact() && of_rest_.exact(); }
+  [[nodiscard]] bool exact() const override { return of_copy_.exact() && of_rest_->exact(); }
   [[nodiscard]] double work() const override {
     double products = 0;
     for (std::size_t n = run_.count - 2; n > 0; n /= 2) products += 2;
     const auto states = static_cast<double>(states_);
-    return of_copy_.work() + of_rest_.work() + products * static_cast<double>(given_.size()) * states * states * states;
+    return of_copy_.work() + of_rest_->work() +
+           products * static_cast<double>(given_.size()) * states * states * states;
   }
 
  private:
@@ -144,8 +152,7 @@ class run_elimination : public plan_finder {
       out.nodes.push_back(p.nodes[run_.node(1, j)]);
     }
     for (const problem_edge& e : p.edges)
-      if (place.count(e.from) > 0 && place.count(e.to) > 0)
-        out.edges.push_back({place[e.from], place[e.to], e.time});
+      if (place.count(e.from) > 0 && place.count(e.to) > 0) out.edges.push_back({place[e.from], place[e.to], e.time});
     const std::size_t before = add_joint(out, given_.size() * states_), after = add_joint(out, states_);
     join_before(p, 1, true, given_.size() * states_, before, place, out);
     for (std::size_t k = 0; k < run_.boundary.size(); ++k) {
@@ -168,9 +175,12 @@ class run_elimination : public plan_finder {
       kept_.push_back(run_.order[i]);
       out.nodes.push_back(p.nodes[run_.order[i]]);
     }
-    for (const problem_edge& e : p.edges)
-      if (place.count(e.from) > 0 && place.count(e.to) > 0)
-        out.edges.push_back({place[e.from], place[e.to], e.time});
+    for (std::size_t e = 0; e < p.edges.size(); ++e) {
+      const auto from = place.find(p.edges[e].from), to = place.find(p.edges[e].to);
+      if (from == place.end() || to == place.end()) continue;
+      edge_of_rest_[e] = out.edges.size();
+      out.edges.push_back({from->second, to->second, p.edges[e].time});
+    }
     const std::size_t before = add_joint(out, given_.size() * states_), after = add_joint(out, states_);
     const auto tied = [&](std::size_t node, const auto& chosen) {
       out.edges.push_back({before, place.at(node), tie(given_.size() * states_, p.nodes[node].size(), chosen)});
@@ -192,8 +202,10 @@ class run_elimination : public plan_finder {
   run_powers powers_;
   std::vector<std::size_t> kept_;  // nodes of the rest
   std::size_t power_ = 0;          // edge of the rest
+  std::map<std::size_t, std::size_t> edge_of_rest_;
   const problem copy_, rest_;
-  elimination of_copy_, of_rest_;
+  elimination of_copy_;
+  std::unique_ptr<plan_finder> of_rest_;
 };
 
 /// Finds plans by a run of equal segments where there is one, else by elimination; within these bounds in place of the
@@ -201,7 +213,7 @@ class run_elimination : public plan_finder {
 inline std::unique_ptr<plan_finder> make_plan_finder(const problem& p, double max_entries, double max_work,
                                                      const solve_options& options) {
   if (auto run = find_run(p, options.least_copies); run && run_elimination::worthwhile(p, *run)) {
-    auto by_run = std::make_unique<run_elimination>(p, std::move(*run), max_entries, options.stop);
+    auto by_run = std::make_unique<run_elimination>(p, std::move(*run), max_entries, options);
     if (by_run->exact() && by_run->work() <= max_work) return by_run;
   }
   return std::make_unique<elimination>(p, max_entries, max_work, options.stop);

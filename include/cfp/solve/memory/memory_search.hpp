@@ -19,6 +19,7 @@
 #include <cfp/solve/exact/dominance.hpp>
 #include <cfp/solve/exact/run_elimination.hpp>
 #include <cfp/solve/memory/budget.hpp>
+#include <cfp/solve/memory/choice_bounds.hpp>
 #include <cfp/solve/memory/incumbent.hpp>
 #include <cfp/solve/memory/least_memory.hpp>
 #include <cfp/solve/memory/memory_price.hpp>
@@ -30,9 +31,12 @@ namespace cfp::inline v0_1::detail {
 
 class memory_search {
  public:
-  /// Plans go to `best`; `p` must have no choice dropped that a memory limit could ask for.
-  memory_search(const problem& p, std::int64_t limit, const solve_options& options, incumbent& best, work_meter& meter)
-      : p_(p), limit_(limit), options_(options), best_(best), meter_(meter), levels_(transient_levels(p)) {}
+  /// Plans go to `best`; `p` must have no choice dropped that a memory limit could ask for. Begins with a mixture of
+  /// plans if `mixes`.
+  memory_search(const problem& p, std::int64_t limit, const solve_options& options, incumbent& best, work_meter& meter,
+                bool mixes = true)
+      : p_(p), limit_(limit), options_(options), best_(best), meter_(meter), mixes_(mixes),
+        levels_(transient_levels(p)) {}
 
   /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best
   /// plan, unless the budget ran out.
@@ -52,8 +56,6 @@ class memory_search {
   }
 
  private:
-  static double rounding(double time, double priced) { return 1e-13 * (std::fabs(time) + priced); }
-
   /// A bound from here on rules a plan out; `priced` as in `rounding`.
   [[nodiscard]] double goal(double priced) const {
     const double time = best_.time();
@@ -65,8 +67,12 @@ class memory_search {
     const problem p = narrow(now);
     if (p.dead) return;
     const auto finder = make_plan_finder(p, options_.max_entries / 4, meter_.left() / 8, options_);
+    const bool first = mixes_;
+    mixes_ = false;
     constexpr double roughly = 0.02;
-    const priced_bound priced = find_price(p, *finder, now, roughly);
+    std::vector<plan_indices> seen;
+    const priced_bound priced = find_price(p, *finder, now, first ? 0 : roughly, &seen);
+    if (first) offer_mixture(p, *finder, now.price, std::move(seen));
     if (now.bound >= goal(0) || priced.within.empty()) return leave(now);
     improve(p, priced.within);
     const bool fits = best_.offer(p, priced.within);
@@ -75,7 +81,7 @@ class memory_search {
     const std::int64_t transient = sums(p, priced.within).transient;
     if (!fits && options_.gap > 0) return divide(now, transient);  // bounds of choices take longer than prices
     elimination e(p, options_.max_entries / 4, meter_.left() / 8, options_.stop);
-    if (e.exact()) now.known = bounds_through(p, e, now);
+    if (e.exact()) now.known = bounds_through(p, e, now.price, now.known.get(), limit_, meter_);
     if (!fits) {  // so its largest transient is above the floor, and the band can be divided
       divide(now, transient);
     } else if (e.exact()) {
@@ -87,7 +93,8 @@ class memory_search {
 
   /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves
   /// `e` run at the price. The plan within is empty if none is known, which is only if tables were split.
-  priced_bound find_price(const problem& p, plan_finder& e, transient_band& now, double slack) {
+  priced_bound find_price(const problem& p, plan_finder& e, transient_band& now, double slack,
+                          std::vector<plan_indices>* seen = nullptr) {
     priced_bound priced;
     const std::int64_t capacity = limit_ - levels_[now.low] - p.base_memory;
     const auto least = least_sum(memory_form(p), options_, meter_);
@@ -101,11 +108,36 @@ class memory_search {
       now.bound = std::max(now.bound, e.run(0));
       return priced;
     }
-    priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_);
+    priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_, seen);
     now.price = priced.price;
     now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, now.price * static_cast<double>(capacity)));
     if (priced.settled && best_.offer(p, priced.within)) now.bound = infinite_time;
     return priced;
+  }
+
+  /// A first good plan: the fastest of those that mix the plans which different prices of memory bring about, exactly,
+  /// as far as a part of the budget goes. Leaves `e` run at `price`.
+  void offer_mixture(const problem& p, plan_finder& e, double price, std::vector<plan_indices> seen) {
+    for (const double other : {0.7, 1.5, 0.4, 3.0}) {
+      if (!(price > 0) || meter_.left() < 20 * e.work()) break;
+      meter_.spend(e.work());
+      e.run(other * price);
+      seen.push_back(e.plan());
+    }
+    choice_mask keep(p.nodes.size());
+    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+      keep[n].assign(p.nodes[n].size(), 0);
+      for (const plan_indices& plan : seen) keep[n][plan[n]] = 1;
+    }
+    const problem few = without_dominated(keep_only(p, keep), true);
+    solve_options part = options_;
+    part.max_steps = meter_.left() / 4;
+    part.max_seconds = options_.max_seconds / 4;
+    work_meter share(part);
+    const double before = share.left();
+    memory_search(few, limit_, part, best_, share, false).run(-infinite_time);
+    meter_.spend(before - share.left() + e.work());
+    e.run(price);
   }
 
   void improve(const problem& p, plan_indices plan) {
@@ -158,35 +190,7 @@ class memory_search {
 
   [[nodiscard]] problem without_hopeless(const problem& p, const choice_bounds& known) {
     pruned_ = true;
-    choice_mask keep = keep_all(p);
-    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-      for (std::size_t c = 0; c < p.nodes[n].size(); ++c) {
-        keep[n][c] = known[n][static_cast<std::size_t>(p.nodes[n].original[c])] < goal(0);
-      }
-    }
-    return without_dominated(keep_only(p, keep), true);
-  }
-
-  /// What plans through each choice take at least, in a band, at its price. Choices not in
-  /// `p` are out for all parts of the band too: dominance in a band holds in its parts.
-  [[nodiscard]] std::shared_ptr<const choice_bounds> bounds_through(const problem& p, elimination& e,
-                                                                    const transient_band& b) {
-    meter_.spend(3 * e.work());
-    e.run(b.price);
-    e.run_through();
-    auto bounds = std::make_shared<choice_bounds>(p.nodes.size());
-    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-      const problem_node& node = p.nodes[n];
-      (*bounds)[n].assign(static_cast<std::size_t>(p_.nodes[n].original.back()) + 1, infinite_time);
-      for (std::size_t c = 0; c < node.size(); ++c) {
-        const auto original = static_cast<std::size_t>(node.original[c]);
-        const double unused = b.price * static_cast<double>(limit_ - p.base_memory - node.transient[c]);
-        const double before = b.known ? (*b.known)[n][original] : -infinite_time;
-        const double bound = e.through_choice(n, c) - unused;
-        (*bounds)[n][original] = std::max(before, bound - rounding(bound, unused));
-      }
-    }
-    return bounds;
+    return below(p, known, goal(0));
   }
 
   /// Finds the fastest plan of a band, given without its hopeless choices, or raises its bound and puts it
@@ -236,6 +240,7 @@ class memory_search {
   const solve_options& options_;
   incumbent& best_;
   work_meter& meter_;
+  bool mixes_;  // begins with a mixture of plans
   std::vector<std::int64_t> levels_;
   std::priority_queue<transient_band> bands_;
   double left_ = infinite_time;  // least bound of the bands that were left

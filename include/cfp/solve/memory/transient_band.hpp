@@ -2,13 +2,12 @@
 
 // A range of levels for the largest transient, as a search within a memory limit takes it up.
 
+#include <cfp/solve/memory/choice_bounds.hpp>
+
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 namespace cfp::inline v0_1::detail {
-
-using choice_bounds = std::vector<std::vector<double>>;  // per node and choice of the cost graph, on time
 
 struct transient_band {
   double bound;      // on time
