@@ -55,7 +55,7 @@ struct machine_options {
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
   double solve_seconds = 5;
-  double gap = 1e-3;           ///< how far a sum of parts may be above the least, relative to it, to be near enough
+  double gap = 5e-3;           ///< how far a sum of parts may be above the least, relative to it, to be near enough
   double search_seconds = 60;  ///< after which no further candidate is looked for
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
   /// rest.

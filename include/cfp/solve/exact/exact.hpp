@@ -53,7 +53,7 @@ inline solution solve(const cost_graph& graph, const solve_options& options = {}
   detail::leave_if(options.stop);
   detail::work_meter meter(options);
   const std::int64_t limit = graph.memory_limit.value_or(std::numeric_limits<std::int64_t>::max());
-  detail::incumbent best(graph, limit, options.gap);
+  detail::incumbent best(graph, limit);
   const detail::problem all = detail::make_problem(graph);
 
   const detail::problem p = detail::without_dominated(all, false);

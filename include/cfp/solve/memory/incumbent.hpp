@@ -19,8 +19,7 @@ namespace cfp::inline v0_1::detail {
 /// Keeps the fastest plan offered that the cost graph's own figures allow.
 class incumbent {
  public:
-  /// `gap`: how far above the least, relative to it, is near enough.
-  incumbent(const cost_graph& graph, std::int64_t limit, double gap = 0) : graph_(graph), limit_(limit), gap_(gap) {}
+  incumbent(const cost_graph& graph, std::int64_t limit) : graph_(graph), limit_(limit) {}
 
   /// Whether the plan is finite and keeps the memory limit; if so it is kept if it is the fastest yet.
   bool offer(const problem& p, const plan_indices& plan) { return offer(original_choices(p, plan)); }
@@ -41,10 +40,6 @@ class incumbent {
 
   /// Plans are told apart down to this.
   [[nodiscard]] double resolution() const { return best_.feasible ? 1e-10 * std::fabs(best_.time) : 0.0; }
-  /// Nothing is searched for that would be less than this much faster.
-  [[nodiscard]] double slack() const {
-    return best_.feasible ? std::max(1e-10, gap_) * std::fabs(best_.time) : 0.0;
-  }
 
   /// The answer, given a proven lower bound on the time of every plan. Where there may be a plan but none was found,
   /// one is made without search if that can be done.
@@ -61,7 +56,6 @@ class incumbent {
  private:
   const cost_graph& graph_;
   std::int64_t limit_;
-  double gap_;
   solution best_;
 };
 

@@ -52,14 +52,14 @@ class memory_search {
       }
     }
     const double rest = bands_.empty() ? infinite_time : bands_.top().bound;
-    return std::min({rest, left_, pruned_ ? best_.time() - best_.slack() : best_.time()});
+    return std::min({rest, left_, pruned_ ? goal(0) : best_.time()});
   }
 
  private:
-  /// A bound from here on rules a plan out; `priced` as in `rounding`.
+  /// A bound from here on rules a plan out: it is not enough faster than the best. `priced` as in `rounding`.
   [[nodiscard]] double goal(double priced) const {
-    const double time = best_.time();
-    return time == infinite_time ? time : time - best_.slack() + rounding(time, priced);
+    const double time = best_.time(), slack = std::max(1e-10, options_.gap) * std::fabs(time);
+    return time == infinite_time ? time : time - slack + rounding(time, priced);
   }
 
   /// Leaves what is known of the band in it, for when it is stopped.
@@ -131,8 +131,8 @@ class memory_search {
     }
     const problem few = without_dominated(keep_only(p, keep), true);
     solve_options part = options_;
-    part.max_steps = meter_.left() / 4;
-    part.max_seconds = options_.max_seconds / 4;
+    part.max_steps = meter_.left() / 4, part.max_seconds = options_.max_seconds / 4;
+    part.gap = options_.gap / 10;  // few choices are soon told apart
     work_meter share(part);
     const double before = share.left();
     memory_search(few, limit_, part, best_, share, false).run(-infinite_time);
