@@ -15,24 +15,33 @@
 
 namespace cfp::inline v0_1::detail {
 
-/// Element by element: what[x] = min(what[x], fixed + sum of `tables`[.][x]).
-inline void lower_to(double* what, std::size_t width, double fixed, const std::vector<const double*>& tables,
-                     std::vector<double>& scratch) {
-  if (tables.empty()) {
-    for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], fixed);
-  } else if (tables.size() == 1) {
-    const double* a = tables[0];
-    for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], fixed + a[x]);
-  } else if (tables.size() == 2) {
-    const double* a = tables[0];
-    const double* b = tables[1];
-    for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], fixed + a[x] + b[x]);
-  } else {
-    scratch.assign(width, fixed);
-    for (const double* table : tables) {
-      for (std::size_t x = 0; x < width; ++x) scratch[x] += table[x];
+/// Element by element, the least over all choices c: what[x] = min(what[x], fixed[c] + sum of tables), a table's
+/// numbers for choice c standing `stride` * c behind its begin.
+struct strided_table {
+  const double* begin;
+  std::size_t stride;
+};
+inline void lower_to(double* what, std::size_t width, const std::vector<double>& fixed,
+                     const std::vector<strided_table>& tables, std::vector<double>& scratch) {
+  for (std::size_t c = 0; c < fixed.size(); ++c) {
+    const double own = fixed[c];
+    if (own == infinite_time) continue;
+    const double* a = tables.empty() ? nullptr : tables[0].begin + c * tables[0].stride;
+    if (tables.empty()) {
+      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], own);
+    } else if (tables.size() == 1) {
+      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], own + a[x]);
+    } else if (tables.size() == 2) {
+      const double* b = tables[1].begin + c * tables[1].stride;
+      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], own + a[x] + b[x]);
+    } else {
+      scratch.assign(width, own);
+      for (const strided_table& table : tables) {
+        const double* t = table.begin + c * table.stride;
+        for (std::size_t x = 0; x < width; ++x) scratch[x] += t[x];
+      }
+      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], scratch[x]);
     }
-    for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], scratch[x]);
   }
 }
 
@@ -187,18 +196,22 @@ class elimination : public plan_finder {
   }
 
   void send(const elimination_step& step) {
-    std::vector<const double*> tables(step.wide);
+    std::vector<strided_table> tables(step.wide);
+    const std::size_t choices = p_.nodes[step.node].size();
+    const double* own = own_.data() + node_begin_[step.node];
     for (row_walker walker(step); !walker.done(); walker.next()) {
       if (walker.row() % rows_at_once == 0) leave_if(stop_);
+      if (step.owns_times) fixed_.assign(own, own + choices);
+      else fixed_.assign(choices, 0.0);
+      for (std::size_t i = step.wide; i < step.inputs.size(); ++i) {
+        const double* table = data_.data() + walker.begin(i);
+        for (std::size_t c = 0; c < choices; ++c) fixed_[c] += table[c * step.inputs[i].choice_stride];
+      }
+      for (std::size_t i = 0; i < step.wide; ++i)
+        tables[i] = {data_.data() + walker.begin(i), step.inputs[i].choice_stride};
       double* row = data_.data() + step.message + walker.row() * step.width;
       std::fill(row, row + step.width, infinite_time);
-      for (std::size_t c = 0; c < p_.nodes[step.node].size(); ++c) {
-        walker.choose(c);
-        const double fixed = narrow_sum(step, walker, c);
-        if (fixed == infinite_time) continue;
-        for (std::size_t i = 0; i < step.wide; ++i) tables[i] = data_.data() + walker.at(i);
-        lower_to(row, step.width, fixed, tables, scratch_);
-      }
+      lower_to(row, step.width, fixed_, tables, scratch_);
     }
   }
 
@@ -244,7 +257,7 @@ class elimination : public plan_finder {
   std::vector<double> choice_through_;
   std::vector<double> through_;  // like the messages
   double total_ = 0;
-  std::vector<double> scratch_;
+  std::vector<double> fixed_, scratch_;
 };
 
 }  // namespace cfp::detail

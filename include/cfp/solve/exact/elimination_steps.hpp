@@ -65,6 +65,8 @@ class row_walker {
   [[nodiscard]] bool done() const { return row_ == step_.rows; }
   [[nodiscard]] std::size_t row() const { return row_; }
   [[nodiscard]] std::size_t at(std::size_t input) const { return at_[input]; }
+  /// The same for choice 0.
+  [[nodiscard]] std::size_t begin(std::size_t input) const { return base_[input]; }
 
   void choose(std::size_t choice) {
     for (std::size_t i = 0; i < at_.size(); ++i) at_[i] = base_[i] + choice * step_.inputs[i].choice_stride;

@@ -80,8 +80,7 @@ class repeat_finder {
       if (neighbours[to] <= many) behind[n] = std::min(behind[n], to);
     };
     for (const problem_edge& e : p_.edges) attract(e.from, e.to), attract(e.to, e.from);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return behind[a] < behind[b]; });
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return behind[a] < behind[b]; });
   }
 
   void number_figures() {
