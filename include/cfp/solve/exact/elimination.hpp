@@ -11,39 +11,10 @@
 
 #include <cfp/solve/exact/elimination_steps.hpp>
 #include <cfp/solve/exact/plan_finder.hpp>
+#include <cfp/solve/exact/strided_table.hpp>
 #include <cfp/solve/memory/budget.hpp>
 
 namespace cfp::inline v0_1::detail {
-
-/// Element by element, the least over all choices c: what[x] = min(what[x], fixed[c] + sum of tables), a table's
-/// numbers for choice c standing `stride` * c behind its begin.
-struct strided_table {
-  const double* begin;
-  std::size_t stride;
-};
-inline void lower_to(double* what, std::size_t width, const std::vector<double>& fixed,
-                     const std::vector<strided_table>& tables, std::vector<double>& scratch) {
-  for (std::size_t c = 0; c < fixed.size(); ++c) {
-    const double own = fixed[c];
-    if (own == infinite_time) continue;
-    const double* a = tables.empty() ? nullptr : tables[0].begin + c * tables[0].stride;
-    if (tables.empty()) {
-      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], own);
-    } else if (tables.size() == 1) {
-      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], own + a[x]);
-    } else if (tables.size() == 2) {
-      const double* b = tables[1].begin + c * tables[1].stride;
-      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], own + a[x] + b[x]);
-    } else {
-      scratch.assign(width, own);
-      for (const strided_table& table : tables) {
-        const double* t = table.begin + c * table.stride;
-        for (std::size_t x = 0; x < width; ++x) scratch[x] += t[x];
-      }
-      for (std::size_t x = 0; x < width; ++x) what[x] = std::min(what[x], scratch[x]);
-    }
-  }
-}
 
 class elimination : public plan_finder {
  public:
