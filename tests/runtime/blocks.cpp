@@ -236,6 +236,19 @@ TEST_CASE("unique blocks and segments do not depend on depth") {
   }
 }
 
+TEST_CASE("blocks and segments that were written in another order are the same") {
+  for (const family& f : known_families) {
+    INFO(f.name);
+    const graph g = f.forward(4 * f.period);
+    const int unique = segments(g, parallel_blocks(g)).unique_blocks;
+    std::mt19937 random(7);
+    for (int r = 0; r < 5; ++r) {
+      const graph other = reordered(g, random);
+      CHECK(segments(other, parallel_blocks(other)).unique_blocks == unique);
+    }
+  }
+}
+
 TEST_CASE("sizes of public models are those their authors state") {
   const auto billions = [](const graph& g) {
     double n = 0;

@@ -1,7 +1,7 @@
 // Segments: the shortest period of the leftmost maximal repetition of the block sequence (a layer, for a transformer).
 #pragma once
 
-#include <cfp/block/fingerprint.hpp>
+#include <cfp/block/alike.hpp>
 #include <cfp/core/repetition.hpp>
 
 namespace cfp::inline v0_1 {
@@ -38,16 +38,20 @@ inline std::pair<int, int> repetition(const std::vector<int>& kinds, int at) {
 
 inline segmentation segments(const graph& g, const block_structure& s) {
   segmentation out;
-  std::map<std::string, int> kind_of;
+  alike_groups alike(g);
   std::vector<int> kinds;
   for (const block& b : s.blocks) {
-    std::string text;
-    for (int e : b.entries) text += fingerprint(g, s.parts[static_cast<std::size_t>(e)].operations) + "=>";
-    text += fingerprint(g, s.parts[static_cast<std::size_t>(b.body)].operations);
-    for (int t : b.tails) text += "=>" + fingerprint(g, s.parts[static_cast<std::size_t>(t)].operations);
-    kinds.push_back(kind_of.try_emplace(text, static_cast<int>(kind_of.size())).first->second);
+    std::vector<placed_operation> all;
+    const auto take = [&](const std::vector<int>& parts, part::kind_t kind) {
+      for (const int p : parts)
+        for (const int o : s.parts[static_cast<std::size_t>(p)].operations) all.push_back({o, kind});
+    };
+    take(b.entries, part::entry);
+    take({b.body}, part::body);
+    take(b.tails, part::tail);
+    kinds.push_back(alike.kind(all));
   }
-  out.unique_blocks = static_cast<int>(kind_of.size());
+  out.unique_blocks = alike.kinds();
   std::map<std::vector<int>, int> segment_kind;
   for (int at = 0; at < static_cast<int>(kinds.size());) {
     const auto [period, repeats] = detail::repetition(kinds, at);
