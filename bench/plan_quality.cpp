@@ -23,7 +23,6 @@ json plan_json(const std::string& label, const evaluated& e, double seconds) {
           {"step_ms", e.when.ms},
           {"peak_bytes", e.peak},
           {"fits", e.fits},
-          {"search_seconds", seconds},
           {"operators_ms", e.when.operators},
           {"collectives_ms", e.when.collectives},
           {"exposed_ms", e.when.exposed}};
@@ -97,7 +96,6 @@ int main(int argc, char** argv) {
   int micro_batches = 1, axes = 2;
   bool steps = true, no_overlap = false;
   machine_options options;
-  options.search_seconds = 20;
   app.add_option("--json", to, "write the figures here");
   app.add_option("--model", models, "of examples/models, or files")->delimiter(',');
   app.add_option("--machine", machines, "of examples/machines, or files")->delimiter(',');
@@ -112,8 +110,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
   app.add_option("--seconds", options.solve_seconds, "of work, 1e9 additions each, that one solution may take at most")
-      ->capture_default_str();
-  app.add_option("--search-seconds", options.search_seconds, "after which a mesh gets no further candidate")
       ->capture_default_str();
   app.add_flag("--no-overlap", no_overlap, "collectives do not run beside operators");
   app.add_flag("!--no-ladder", steps, "do not say where the gain over Alpa's plan comes from");

@@ -88,6 +88,10 @@ void add_machine(CLI::App& app, arguments& a) {
                  "a machine of examples/machines by name, or a file of that format: simulate, run nothing. Unless "
                  "said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every "
                  "mesh of one or two axes. With --backend cuda the GPU here tells what operators take");
+  app.add_option("--seconds", a.plan_seconds,
+                 "with --machine: no more is begun after these, and the best known by then is the answer; without it "
+                 "what is found depends on no clock")
+      ->check(within(1e-3, 1e6));
   app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
 }
 

@@ -65,5 +65,6 @@ says "a program may use +1 GiB of a device$" "$cfp" sweep --mesh gpu=1 --seconds
 # A described machine runs fused kernels unless asked for the other; the first lines say which.
 says "operators fused as kernels for GPUs compute them" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --summary "$folder/machine.json"
 holds "$folder/machine.json" '"step_ms"' '"kernels"'
+says "left out: the seconds given were over" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --seconds 0.001
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
 holds "$folder/there.json" '"decisions"'

@@ -58,6 +58,7 @@ cfp::machine_plan_options arguments::machine_plan() const {
   o.how = training();
   o.table = profile;
   o.tell = show_progress;
+  if (is_given("--seconds")) o.seconds = plan_seconds;
   return o;
 }
 

@@ -64,7 +64,9 @@ int plan_for_machine(const arguments& a) {
 
 int plan(const arguments& a) {
   if (!a.machine.empty()) return plan_for_machine(a);
-  if (a.unfused) throw bad_input("--unfused: it is of a machine that is described, give --machine too");
+  for (const char* const option : {"--unfused", "--seconds"})
+    if (a.is_given(option))
+      throw bad_input(std::string(option) + ": it is of a machine that is described, give --machine too");
   prepared p = prepare(a);
   introduce(p, a);
   const cfp::found_plan& found = plan_and_print(p, a);

@@ -554,6 +554,28 @@ TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
   }
 }
 
+TEST_CASE("when time is up the best known plan of the first mesh is the answer") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+  machine_options options;
+  options.until = std::chrono::steady_clock::now();
+  const std::vector<mesh_plans> found = search_meshes(g, m, options, meshes_of(m, 3));
+  REQUIRE(found.size() == 4);
+  REQUIRE(found[0].plans.found() != nullptr);
+  CHECK(found[0].searched);
+  CHECK(found[0].plans.usual.empty());
+  CHECK(found[0].plans.candidates.size() == 1);
+  machine_search again(g, found[0].mesh, found[0].decisions, m);
+  const evaluated& best = *found[0].plans.found();
+  CHECK(again.evaluate("again", best.p.choices, best.order).when.ms == best.when.ms);
+  CHECK(best.gap >= 0);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    CHECK(!found[i].searched);
+    CHECK(found[i].plans.found() == nullptr);
+    CHECK(found[i].mesh.devices() == 8);
+  }
+}
+
 TEST_CASE("what is found does not depend on how many threads search, and all stages are counted") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});

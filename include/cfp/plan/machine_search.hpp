@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cfp/plan/machine_costs.hpp>
+#include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
-#include <cfp/plan/stage_clock.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/timeline.hpp>
 
@@ -46,23 +46,6 @@ struct priced_plans {
         best = e;
     return best;
   }
-};
-
-struct machine_options {
-  long memory = 0;                      ///< bytes of a device a plan may use; 0: what the machine's devices have
-  target lowered_for = 2;               ///< numbers that are not wide take two bytes
-  bool overlap = true;                  ///< collectives run beside operators
-  known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
-  /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
-  double solve_seconds = 5;
-  double gap = 5e-3;           ///< how far a sum of parts may be above the least, relative to it, to be near enough
-  double search_seconds = 60;  ///< after which no further candidate is looked for
-  /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
-  /// rest.
-  std::vector<double> counted = {1, 0.5, 0.2};
-  stage_clock* clock = nullptr;  ///< counts where the time goes
-  /// That search meshes; 0: as many as run at a time here. What is found is the same, unless `search_seconds` end it.
-  unsigned threads = 0;
 };
 
 class machine_search {
@@ -149,11 +132,10 @@ class machine_search {
   /// different ones, not yet in order. Empty if nothing was found to fit.
   std::vector<evaluated> candidates() {
     std::vector<evaluated> out;
-    const auto all = clock::now();
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
-      if (std::chrono::duration<double>(begin - all).count() > options_.search_seconds) break;
-      std::optional<evaluated> best = within_limit(sums, all);
+      if (!out.empty() && options_.over()) break;
+      std::optional<evaluated> best = within_limit(sums);
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
@@ -164,15 +146,16 @@ class machine_search {
   }
 
   /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that
-  /// does not fit.
+  /// does not fit. Found ones first, then as many as time is left for.
   priced_plans compare() {
     priced_plans out;
-    for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
-      if (auto e = usual(p)) out.usual.push_back(std::move(*e));
-    for (const bool limited : {false, true})
-      if (!limited || out.alpa.empty() || !out.alpa[0].fits)
-        if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
     out.candidates = candidates();
+    for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
+      if (!options_.over())
+        if (auto e = usual(p)) out.usual.push_back(std::move(*e));
+    for (const bool limited : {false, true})
+      if (!options_.over() && (!limited || out.alpa.empty() || !out.alpa[0].fits))
+        if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
     out.least = least;
     out.sums = costs();
     return out;
@@ -215,14 +198,14 @@ class machine_search {
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
   // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit.
-  std::optional<evaluated> within_limit(cost_graph sums, clock::time_point begin) {
+  std::optional<evaluated> within_limit(cost_graph sums) {
     for (int attempt = 0; attempt < 10; ++attempt) {
       const solution s = solved([&] { return solve(sums, brief()); });
       if (!s.feasible) break;
       evaluated e = evaluate("found", s.choices);
       e.gap = s.gap();
       if (e.fits) return e;
-      if (since(begin) > options_.search_seconds) break;
+      if (options_.over()) break;
       sums.memory_limit = lower_limit(sums.memory_limit, s.memory, e.peak - options_.memory, options_.memory);
     }
     return std::nullopt;
@@ -232,6 +215,8 @@ class machine_search {
     solve_options o;
     o.max_steps = 1e9 * options_.solve_seconds;
     o.gap = options_.gap;
+    if (options_.until != clock::time_point::max())
+      o.max_seconds = std::max(0.0, std::chrono::duration<double>(options_.until - clock::now()).count());
     return o;
   }
 

@@ -51,6 +51,7 @@ struct mesh_plans {
   mesh_shape mesh;
   decision_graph decisions;  ///< that choices of its plans are among
   priced_plans plans;
+  bool searched = true;  ///< false: time was up before
   double ms() const {
     return plans.found() != nullptr ? plans.found()->when.ms : std::numeric_limits<double>::infinity();
   }
@@ -108,7 +109,7 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
     least = two.ms();
     held = held_of(two.decisions, two.plans.found()->p.choices, 1 - a, 2 - 2 * a);
   }
-  for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1;) {
+  for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1 && (best.decisions.nodes.empty() || !options.over());) {
     mesh_plans now{mesh, decided(g, blocks, mesh, options, held), {}};
     machine_search search(g, mesh, now.decisions, m, options);
     now.plans.candidates = search.candidates();
@@ -153,7 +154,8 @@ inline void on_threads(const machine_options& options, const std::vector<std::si
 
 /// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found
 /// is compared with the plans people use and with Alpa's. `tell` hears of each mesh before it is searched, of one
-/// at a time. Throws bad_input for a mesh that does not fit on the machine.
+/// at a time. When time is up, meshes but the first are left out. Throws bad_input for a mesh that does not fit on the
+/// machine.
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
                                              const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
@@ -165,6 +167,10 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
   std::mutex telling;
   const auto search = [&](std::size_t i, const std::vector<mesh_plans>& known) {
     const mesh_shape& mesh = meshes[i];
+    if (i > 0 && options.over()) {
+      out[i].mesh = mesh, out[i].searched = false;
+      return;
+    }
     if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
     described_times(m, mesh);
     if (tell) {

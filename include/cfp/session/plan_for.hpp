@@ -10,6 +10,7 @@
 #include <cfp/session/values.hpp>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ struct machine_plan_options {
   std::string name = "model";                   ///< in plans and headers
   std::function<bool(const progress&)> tell{};  ///< false: stop, and throw `cancelled`
   stage_clock* clock = nullptr;                 ///< counts where the time goes
+  /// After which no more is begun, and the best known is the answer, meshes left out. Without it what is found depends
+  /// on no clock.
+  double seconds = std::numeric_limits<double>::infinity();
 };
 
 /// Plans on one or several meshes of a machine, the fastest mesh first.
@@ -43,6 +47,7 @@ struct machine_plan {
     std::string mesh{};  ///< "x=2,y=4"
     std::vector<priced> plans{};
     long least_bytes = 0;  ///< of the leanest plan that was tried
+    bool searched = true;  ///< false: `seconds` were over before
 
     /// The fastest that fits, of one kind or of all ("").
     const priced* fastest(const std::string& kind = "") const;

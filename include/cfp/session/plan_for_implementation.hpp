@@ -16,6 +16,8 @@
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/texts.hpp>
 
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -66,7 +68,7 @@ class measured_operators {
 };
 
 inline machine_plan::on_mesh priced_on(const mesh_plans& on) {
-  machine_plan::on_mesh out{to_string(on.mesh), {}, on.plans.least};
+  machine_plan::on_mesh out{to_string(on.mesh), {}, on.plans.least, on.searched};
   const auto add = [&](const std::vector<evaluated>& some, const char* kind) {
     for (const evaluated& e : some) out.plans.push_back({e.p.name, kind, e.when.ms, e.peak, e.fits, e.gap});
   };
@@ -104,6 +106,8 @@ CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std:
 }
 
 CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
+  if (!(o.seconds > 0)) throw bad_input("seconds must be more than 0, are " + std::to_string(o.seconds));
+  const auto begin = std::chrono::steady_clock::now();
   if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
   const bool by_table = !o.table.empty() || static_cast<bool>(o.measure_on.ms);
   if (by_table && (o.type != number::bfloat16 || o.unfused))
@@ -118,6 +122,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   machine_options options;
   options.memory = o.memory;
   options.clock = o.clock;
+  if (o.seconds < 1e9) options.until = begin + std::chrono::milliseconds(std::lround(1000 * o.seconds));
   options.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
   options.known = measured.known();
   const std::vector<mesh_shape> meshes = detail::meshes_to_search(o, m);
@@ -189,7 +194,8 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
     const machine_plan::priced* const e = on.fastest();
     const bool compared =
         std::any_of(on.plans.begin(), on.plans.end(), [](const auto& x) { return x.kind == "usual"; });
-    if (e == nullptr)
+    if (!on.searched) out << printed("%-14s left out: the seconds given were over\n", mesh.c_str());
+    else if (e == nullptr)
       out << printed("%-14s nothing fits, the leanest plan tried needs %.2f GiB\n", mesh.c_str(), gib(on.least_bytes));
     else
       out << printed("%-14s %9.1f ms %10.2f   %-36s %s\n", mesh.c_str(), e->ms, gib(e->peak_bytes),
@@ -210,8 +216,9 @@ CFP_INLINE std::string machine_plan::json() const {
   for (const on_mesh& on : meshes) {
     nlohmann::ordered_json plans = nlohmann::ordered_json::array();
     for (const priced& p : on.plans)
-      plans.push_back({{"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}});
-    j["meshes"].push_back({{"mesh", on.mesh}, {"plans", std::move(plans)}});
+      plans.push_back(
+          {{"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}, {"gap", p.gap}});
+    j["meshes"].push_back({{"mesh", on.mesh}, {"searched", on.searched}, {"plans", std::move(plans)}});
   }
   return j.dump(1);
 }

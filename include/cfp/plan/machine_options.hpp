@@ -1,0 +1,33 @@
+// How plans for a described machine are searched for.
+#pragma once
+
+#include <cfp/plan/stage_clock.hpp>
+#include <cfp/profile/known_instructions.hpp>
+#include <cfp/program/target.hpp>
+
+#include <chrono>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+struct machine_options {
+  long memory = 0;                      ///< bytes of a device a plan may use; 0: what the machine's devices have
+  target lowered_for = 2;               ///< numbers that are not wide take two bytes
+  bool overlap = true;                  ///< collectives run beside operators
+  known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
+  /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
+  double solve_seconds = 5;
+  double gap = 5e-3;  ///< how far a sum of parts may be above the least, relative to it, to be near enough
+  /// When no more is begun: the best known by then is the answer. Without it what is found depends on no clock.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+  /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
+  /// rest.
+  std::vector<double> counted = {1, 0.5, 0.2};
+  stage_clock* clock = nullptr;  ///< counts where the time goes
+  /// That search meshes; 0: as many as run at a time here. What is found is the same, unless `until` ends it.
+  unsigned threads = 0;
+
+  bool over() const { return std::chrono::steady_clock::now() >= until; }
+};
+
+}  // namespace cfp
