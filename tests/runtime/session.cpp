@@ -657,6 +657,82 @@ TEST_CASE("a callback says that it is enough") {
   }
 }
 
+TEST_CASE("what a callback throws comes to the caller, and leaves what was trained") {
+  struct of_their_own {
+    long step;
+  };
+  const folder files;
+  const batch_source rows = rows_of(8);
+  session straight(own_model(8), with_kernels());
+  straight.plan();
+  straight.save_plan(files / "plan.json");
+  const training_report at_once = straight.train(rows, 6);
+  session s(own_model(8), with_kernels());
+  s.use_plan(files / "plan.json");
+  long calls = 0;
+  const auto until_four = [&](const step_report& r) {
+    ++calls;
+    return r.step < 4 ? true : throw of_their_own{r.step};
+  };
+  try {
+    s.train(rows, 10, until_four);
+    FAIL("nothing is thrown");
+  } catch (const of_their_own& e) {
+    CHECK(e.step == 4);
+  }
+  CHECK(calls == 4);
+  s.save_state(files / "state");  // the step is done
+  for (const bool loaded : {false, true}) {
+    session other(own_model(8), with_kernels());
+    other.use_plan(files / "plan.json");
+    if (loaded) other.load_state(files / "state");
+    const training_report rest = (loaded ? other : s).train(rows, 2);
+    CHECK(rest.first == 5);
+    CHECK(std::equal(rest.loss.begin(), rest.loss.end(), at_once.loss.begin() + 4));
+  }
+  for (const char* const during : {"measuring", "running the segments", "training on one rank",
+                                   "training under the plan", "comparing plans", "training"}) {
+    INFO(during);
+    session_options o = with_kernels();
+    bool armed = true;
+    o.tell = [&](const progress& p) {
+      const bool there = std::string(during) == "training" ? p.what == during : says(p.what, {during});
+      return armed && there && p.share != 0 ? throw of_their_own{7} : true;
+    };
+    session t(own_model(8), o);
+    CHECK_THROWS_AS((t.plan(), t.verify(rows, 2), t.compare(rows, 2), t.train(rows, 2)), of_their_own);
+    armed = false;
+    CHECK(t.verify(rows, 2).holds());  // and it goes on
+  }
+}
+
+TEST_CASE("of a session that was moved from nothing can be asked") {
+  const folder files;
+  session from(own_model(8), with_kernels());
+  session to = std::move(from);
+  const batch_source rows = rows_of(8);
+  const std::function<void()> calls[] = {[&] { from.overview(); },
+                                         [&] { from.analyse(); },
+                                         [&] { from.plan(); },
+                                         [&] { from.use_plan(files / "plan"); },
+                                         [&] { from.compare_with(files / "plan"); },
+                                         [&] { from.explain(); },
+                                         [&] { from.verify(rows); },
+                                         [&] { from.train(rows, 1); },
+                                         [&] { from.compare(rows); },
+                                         [&] { from.load_state(files / "state"); },
+                                         [&] { from.save_state(files / "state"); },
+                                         [&] { from.save_plan(files / "plan"); },
+                                         [&] { from.save_header(files / "plan.hpp"); },
+                                         [&] { from.training_graph(); },
+                                         [&] { from.ranks(); }};
+  for (const std::function<void()>& call : calls)
+    CHECK(refused<bad_input>(call) == "the session was moved from: call the one that it was moved to");
+  CHECK(to.overview().operators > 0);
+  from = std::move(to);
+  CHECK(from.overview().operators > 0);
+}
+
 TEST_CASE("a model that cannot be trained is refused in one sentence, by sessions and machines alike") {
   const auto refusal = [](const std::function<void(model&)>& change) {
     model net = own_model(8);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace cfp::inline v0_1 {
@@ -100,18 +101,20 @@ class trainer {
   /// Steps that were trained, those of a state it went on from included.
   long done() const { return done_; }
 
-  /// Trains so many steps more. Throws bad_input for data that do not fit, and `cancelled`: the steps before are kept.
-  /// Throws what `backend::run` does: then nothing is.
+  /// Trains so many steps more. Throws bad_input for data that do not fit, `cancelled`, and what `tell` threw (in the
+  /// process that calls it; in the others `cancelled`): the steps before are kept. Throws what `backend::run` does:
+  /// then nothing is.
   trained run(const batch_source& data, long steps, const train_options& o = {}) {
     trained out;
     detail::weights_of weights(g_, out);
     shared_batches batches(g_, data);
     const long first = done_, last = done_ + steps;
     bool enough = false;
+    detail::callback told;
     const auto steps_on = [&](rank& r) {
       loaded_program& mine = loaded(r);
       if (o.keep_changes) weights.before(r, mine);
-      detail::heard_steps heard(r, mine, first, o, out);
+      detail::heard_steps heard(r, mine, first, o, told, out);
       bool fitted = true;
       long s = first + 1;
       try {
@@ -138,6 +141,7 @@ class trainer {
       throw;
     }
     done_ += static_cast<long>(out.loss.size());
+    told.rethrow();
     batches.rethrow();
     if (enough) throw cancelled();
     return out;
