@@ -706,6 +706,27 @@ TEST_CASE("what a callback throws comes to the caller, and leaves what was train
   }
 }
 
+TEST_CASE("all that takes long with many layers says what goes on, under a saved plan too") {
+  const folder files;
+  session_options o = with_kernels();
+  session(own_model(8), o).save_plan(files / "plan.json");
+  std::vector<std::string> told;
+  o.tell = [&](const progress& p) {
+    if (told.empty() || told.back() != p.what) told.push_back(p.what);
+    return true;
+  };
+  session s(own_model(8), o);
+  const std::vector<std::string> begins{"making the training graph", "finding blocks", "finding equal runs of blocks",
+                                        "listing what could be chosen", "counting plans"};
+  CHECK(told == begins);
+  told.clear();
+  s.use_plan(files / "plan.json");
+  CHECK(told == std::vector<std::string>{"reading plan " + (files / "plan.json"),
+                                         "making the program of plan " + (files / "plan.json")});
+  o.tell = [](const progress&) { return false; };
+  CHECK(refused<cancelled>([&] { session(own_model(8), o); }) == "stopped, as the callback said");
+}
+
 TEST_CASE("of a session that was moved from nothing can be asked") {
   const folder files;
   session from(own_model(8), with_kernels());

@@ -38,6 +38,7 @@ CFP_INLINE const structure& session::analyse() {
   const decision_graph all = decisions(s.g, s.blocks, s.mesh, axis_choice::regathered);
   const target stored = bytes_of(s.o.type);
   for (const named_plan& n : compared_plans(s.mesh, has_experts(s.g), true)) {
+    s.tell("making the program of plan " + n.name);
     std::vector<int> choices = follow(n, all, s.mesh);
     for (int& c : choices) c = std::max(c, 0);
     const program code = realise(n.name, s.g, s.mesh, all, choices, stored).code;
@@ -53,8 +54,10 @@ CFP_INLINE const found_plan& session::plan() { return mine().search(); }
 CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   parts& s = mine();
   double predicted = 0;
+  s.tell("reading plan " + path);
   const std::vector<int> choices = s.saved_choices(path, &predicted);
   s.measured_before();
+  s.tell("making the program of plan " + path);
   found_plan out;
   out.best = realise("found", s.g, s.mesh, s.decided, choices, s.ranks().lowered_for());
   out.best.predicted_ms = predicted;
@@ -142,6 +145,7 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
   detail::check(batches);
   if (steps < 0) throw bad_input("a training has 0 steps or more, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
+  s.tell("training", 0);
   if (!s.training) {
     s.training = std::make_unique<trainer>(s.ranks(), found.code, s.g, s.o.seed);
     s.lost_at = 0;

@@ -105,11 +105,16 @@ CFP_INLINE session::parts::parts(const graph& forward, session_options options)
   if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();
+  tell("making the training graph");
   g = differentiate(refine(checked(forward)), checked(o.how));
+  tell("finding blocks");
   blocks = parallel_blocks(g);
+  tell("finding equal runs of blocks");
   segments = cfp::segments(g, blocks);
+  tell("listing what could be chosen");
   decided = decisions(g, blocks, mesh, detail::furthest(o));
   usual = compared_plans(mesh, has_experts(g), detail::furthest(o) == axis_choice::regathered);
+  tell("counting plans");
   structure s;
   s.model = o.name;
   s.mesh = to_string(mesh);
