@@ -109,7 +109,7 @@ class trainer {
     detail::weights_of weights(g_, out);
     shared_batches batches(g_, data);
     const long first = done_, last = done_ + steps;
-    bool enough = false;
+    bool enough = false, apart = false;
     detail::callback told;
     const auto steps_on = [&](rank& r) {
       loaded_program& mine = loaded(r);
@@ -128,8 +128,10 @@ class trainer {
       heard.hear(true);
       double begun[] = {static_cast<double>(s), -static_cast<double>(s)};
       r.combine(std::span(begun), reduction::min);
+      if (r.leads()) apart = begun[0] != -begun[1];
       if (begun[0] != -begun[1])
-        throw bad_input("processes have data for different steps, some to step " + std::to_string(s - 1) +
+        throw bad_input("processes have data for different steps, some to step " + last_of(begun[0]) +
+                        ", others to step " + last_of(-begun[1]) +
                         ": the source of batches must give the same in all of them");
       if (o.keep_changes && fitted) weights.after(r, mine);
       if (r.leads()) enough = heard.stop();
@@ -137,7 +139,7 @@ class trainer {
     try {
       on_all(steps_on);
     } catch (const rank_failure&) {  // of several processes perhaps one alone had such data
-      batches.rethrow();
+      if (!apart) batches.rethrow();
       throw;
     }
     done_ += static_cast<long>(out.loss.size());
@@ -170,6 +172,8 @@ class trainer {
   }
 
  private:
+  static std::string last_of(double begun) { return std::to_string(static_cast<long>(begun) - 1); }
+
   loaded_program& loaded(rank& r) {
     {
       const std::lock_guard lock(mutex_);
