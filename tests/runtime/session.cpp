@@ -405,6 +405,8 @@ TEST_CASE("a file takes its name once it is whole, a link stays one, and what is
   CHECK(says(refused([&] { s.save_plan(files / "folder"); }), {"folder: cannot be written: what is there is no file"}));
   CHECK(
       says(refused([&] { s.save_state(files / "folder"); }), {"folder: cannot be written: what is there is no file"}));
+  CHECK(refused([&] { s.save_plan(""); }) == "the name of a file to write is empty");
+  CHECK(refused([&] { s.load_state(""); }) == "the name of a file to read is empty");
   REQUIRE(mkfifo((files / "pipe").c_str(), 0600) == 0);
   CHECK(says(refused([&] { s.save_plan(files / "pipe"); }), {"pipe: cannot be written: what is there is no file"}));
   CHECK(std::filesystem::is_fifo(files / "pipe"));
@@ -472,6 +474,8 @@ TEST_CASE("data that do not fit the model are refused in one sentence") {
        "batch 3: input 'signal' has 3 elements, the model takes 512"},
       {with([](batch& b) { b["signal"] = std::vector<std::int32_t>(512); }),
        "batch 3: input 'signal' holds indices, the model takes numbers (float)"},
+      {with([](batch& b) { std::get<std::vector<float>>(b["signal"])[17] = std::nanf(""); }),
+       "batch 3: input 'signal' holds nan at place 17"},
       {with([](batch& b) { b["kind"] = std::vector<float>(32); }),
        "batch 3: input 'kind' holds numbers, the model takes indices (std::int32_t)"},
       {with([](batch& b) { std::get<std::vector<std::int32_t>>(b["kind"])[5] = 8; }),
@@ -786,6 +790,16 @@ TEST_CASE("a model that cannot be trained is refused in one sentence, by session
   const tensor x = none.input("x", {{"batch", 4}}, element::real, {});
   none.recorded.loss = op<"batch, batch -> ">{}(x, x).id;
   CHECK(refused([&] { session(none, {}); }) == "the model has no weights: there is nothing to train");
+  CHECK(refusal([](model& net) { net.recorded[net.recorded.find("head")].fill.deviation = std::nan(""); }) ==
+        "'head' is filled around 0 with a deviation of nan: both must be finite numbers, and the deviation 0 or more");
+  CHECK(says(refusal([](model& net) { net.recorded[net.recorded.find("head")].fill.constant = HUGE_VAL; }),
+             {"'head' is filled around inf"}));
+  CHECK(says(refusal([](model& net) { net.recorded[net.recorded.find("head")].fill.deviation = -1; }),
+             {"with a deviation of -1"}));
+  CHECK(refusal([](model& net) {
+          const tensor loss{&net, net.recorded.loss};
+          net.recorded.loss = scaled(loss, std::nan("")).id;
+        }) == "'scaled' is computed by scaled with nan as its number 0");
   CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 9; }),
              {"input 'kind' holds indices below 9, what they select from", "has 8"}));
   CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 0; }),
@@ -1004,6 +1018,14 @@ TEST_CASE("options that do not fit are refused in one sentence") {
         "deadline must be seconds, more than 0 and at most 1e9, is 0");
   CHECK(with([](session_options& o) { o.tolerance = 2; }) ==
         "tolerance must be a share of the time, from 0 to 1, is 2");
+  CHECK(with([](session_options& o) { o.tolerance = 0.1; }) ==
+        "tolerance is of a lazy search alone, which then measures less: set lazy too, or leave it out");
+  CHECK(with([](session_options& o) { o.micro_batches = 2, o.how.micro_batches = 4; }) ==
+        "micro_batches is 2, and of how it is trained 4: say it once");
+  CHECK(with([](session_options& o) { o.name = ""; }) == "name must be a text: plans and tables call the model so");
+  for (const char* const label : {"a\"b", "a\nb", "a\\b"})
+    CHECK(with([label](session_options& o) { o.name = label; }) ==
+          "name must be a text without quotes, backslashes and control characters: it stands in headers");
   CHECK(says(with([](session_options& o) { o.name = "\xff"; }), {"name must be a text in UTF-8"}));
   CHECK(with([](session_options& o) { o.how.warmup = 3, o.how.steps = 2; }) ==
         "how it is trained: a warmup of 3 steps is longer than all 2 steps");

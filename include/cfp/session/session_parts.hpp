@@ -102,7 +102,7 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
 CFP_INLINE session::parts::parts(const graph& forward, session_options options)
     : o(std::move(options)), mesh(read_mesh(o.mesh)) {
   detail::check(o);
-  if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
+  o.how = in_micro_batches(o.how, o.micro_batches);
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();
   tell("making the training graph");
