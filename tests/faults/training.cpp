@@ -111,7 +111,8 @@ int train(const task& t) {
   }
 }
 
-// Every process is told where data end at different steps, under a plan that sends nothing: none waits for another.
+// Every process is told where data end at different steps, under a plan that sends nothing, and where the callback of
+// one throws: none waits for another.
 int end_apart(const std::string& world, int ranks) {
 #if defined(CFP_FAULTS_MPI)
   std::unique_ptr<cfp::process_job> job;
@@ -129,7 +130,7 @@ int end_apart(const std::string& world, int ranks) {
   int mine = 0, wrong = 0;
   on->run([&](cfp::rank& r) { mine = r.number(); });
   cfp::trainer t(*on, p, g, 1);
-  const auto says = [&](long last, const std::string& words) {
+  const auto says = [&](long last, const std::string& words, const cfp::train_options& how = {}) {
     std::string said = "nothing is refused";
     try {
       t.run(
@@ -137,7 +138,7 @@ int end_apart(const std::string& world, int ranks) {
             if (step > last) throw std::runtime_error("no data for step " + std::to_string(step));
             return cfp::batch{{"x", std::vector<float>(32, 0.1f)}};
           },
-          5);
+          5, how);
     } catch (const std::exception& e) {
       said = e.what();
     }
@@ -146,7 +147,11 @@ int end_apart(const std::string& world, int ranks) {
     wrong = 1;
   };
   says(5, "nothing is refused");
-  says(7, "no data for step 8");  // in all of them: what was trained is kept
+  cfp::train_options how;
+  how.tell = [](const cfp::step_report&) -> bool { throw std::runtime_error("no more"); };
+  says(9, mine == 0 ? "no more" : "stopped, as the callback said", how);  // in all of them what was trained is kept
+  if (t.done() != 6) wrong = 1;
+  says(7, "no data for step 8");
   if (t.done() != 7) wrong = 1;
   const std::string apart = "failed: processes have data for different steps, some to step 7, others to step " +
                             std::to_string(6 + ranks) + ": the source of batches must give the same in all of them";
