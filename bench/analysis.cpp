@@ -1,6 +1,7 @@
 // How long it takes to trace, differentiate, block and segment the training graphs of public models, and how large the
 // search is per operator, per block and per unique segment. Prints a table (or JSON, with --json FILE).
 #include "carried.hpp"
+#include "report.hpp"
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/segments.hpp>
@@ -95,7 +96,7 @@ row analyse(const std::string& name) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const char* json = argc == 3 && std::strcmp(argv[1], "--json") == 0 ? argv[2] : nullptr;
   if (argc > 1 && json == nullptr) return std::fprintf(stderr, "analysis: takes --json FILE\n"), 2;
   nlohmann::ordered_json out;
@@ -125,4 +126,6 @@ int main(int argc, char** argv) {
                              {"seconds_per_layer", r.per_layer}});
   }
   if (json != nullptr) write_file(json, out.dump(1));
+} catch (...) {
+  return report();
 }

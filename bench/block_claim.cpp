@@ -3,6 +3,7 @@
 // balances of compute and communication, on one axis and on two. Prints how often they are equal and the largest gap.
 #include "../tests/random_graph.hpp"
 #include "carried.hpp"
+#include "report.hpp"
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/untied.hpp>
@@ -104,7 +105,7 @@ struct tally {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const char* json = argc == 3 && std::strcmp(argv[1], "--json") == 0 ? argv[2] : nullptr;
   if (argc > 1 && json == nullptr) return std::fprintf(stderr, "block_claim: takes --json FILE\n"), 2;
   std::printf("%-18s %6s %6s %10s  %s\n", "model", "cases", "equal", "worst gap", "where");
@@ -142,4 +143,6 @@ int main(int argc, char** argv) {
     out["worst_gap"] = std::max(static_cast<double>(out["worst_gap"]), t.worst);
   }
   write_file(json, out.dump(1));
+} catch (...) {
+  return report();
 }

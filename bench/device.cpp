@@ -1,6 +1,7 @@
 // Everything there is to check and to measure on a GPU, in stages that each write a file: whole steps against the host,
 // then steps, instructions and segments against what the GPU can do at most, measured in the same run.
 #include "device.hpp"
+#include "report.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/threads.hpp>
@@ -405,8 +406,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+  } catch (...) {
+    return report();
   }
 }

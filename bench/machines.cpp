@@ -1,6 +1,8 @@
 // Described machines against what was published: collectives against every sweep in examples/machines, as described,
 // and corrected by the machine's other points (each predicted from the rest); products against OpenXLA's table of an
 // H100 (products.json).
+#include "report.hpp"
+
 #include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
@@ -25,7 +27,7 @@ struct errors {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const char* json = argc == 3 && std::strcmp(argv[1], "--json") == 0 ? argv[2] : nullptr;
   if (argc > 1 && json == nullptr) return std::fprintf(stderr, "machines: takes --json FILE\n"), 2;
   std::vector<std::filesystem::path> files;
@@ -97,4 +99,6 @@ int main(int argc, char** argv) {
   out["described_median"] = median(described.all);
   out["corrected_median"] = median(corrected.all);
   if (json != nullptr) write_file(json, out.dump(1));
+} catch (...) {
+  return report();
 }

@@ -1,6 +1,7 @@
 // Plans for machines that are described: the found one beside those people use and Alpa's, all priced by one evaluator
 // (an event simulation of the lowered program, collectives beside operators). Simulated, not measured.
 #include "carried.hpp"
+#include "report.hpp"
 
 #include <cfp/families/families.hpp>
 #include <cfp/file/new_file.hpp>
@@ -23,6 +24,7 @@ json plan_json(const std::string& label, const evaluated& e, double seconds) {
           {"step_ms", e.when.ms},
           {"peak_bytes", e.peak},
           {"fits", e.fits},
+          {"search_seconds", seconds},
           {"operators_ms", e.when.operators},
           {"collectives_ms", e.when.collectives},
           {"exposed_ms", e.when.exposed}};
@@ -208,11 +210,7 @@ int main(int argc, char** argv) {
         cases, nothing_fits, median(over_usual), most(over_usual), median(over_alpa), most(over_alpa));
     std::printf("the evaluator chose another plan than sums of parts on %d meshes, a usual one or Alpa's on %d\n",
                 re_ranked, usual_first);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const bad_input& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 2;
-  } catch (const std::exception& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 1;
+  } catch (...) {
+    return report<CLI::ParseError>(app);
   }
 }

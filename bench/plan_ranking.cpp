@@ -3,6 +3,7 @@
 // collectives in line and beside. Prints how well the two rankings agree, whether any plan beats the found one beyond
 // doubt, and what running collectives beside saves.
 #include "carried.hpp"
+#include "report.hpp"
 
 #include <cfp/backend/host/side_stream.hpp>
 #include <cfp/backend/ranks_on.hpp>
@@ -316,9 +317,7 @@ int main(int argc, char** argv) {
       }
     }
     if (!to.empty()) write_file(to, out.dump(1));
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const bad_input& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 2;
+  } catch (...) {
+    return report<CLI::ParseError>(app);
   }
 }

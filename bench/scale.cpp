@@ -1,6 +1,7 @@
 // How long plans for described machines take to find, stage by stage: large models on many devices, and one model ever
 // deeper. Every case runs in a process of its own, which says how much memory it took, and ends at a limit of time.
 #include "carried.hpp"
+#include "report.hpp"
 
 #include <cfp/families/families.hpp>
 #include <cfp/file/new_file.hpp>
@@ -201,11 +202,7 @@ int main(int argc, char** argv) {
       out[s.depth ? "depth" : "cases"].push_back(entry);
       if (!to.empty()) write_file(to, out.dump(1));
     }
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const bad_input& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 2;
-  } catch (const std::exception& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 1;
+  } catch (...) {
+    return report<CLI::ParseError>(app);
   }
 }

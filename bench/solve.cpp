@@ -3,6 +3,7 @@
 // cost graph.
 #include "../tests/random_costs.hpp"
 #include "carried.hpp"
+#include "report.hpp"
 
 #include <cfp/backend/threads.hpp>
 #include <cfp/families/families.hpp>
@@ -286,17 +287,13 @@ int given(const std::string& in, const std::string& by, const solve_options& opt
     if (p.name != by) return;
     out = answer_of(p.name, run(p, read_costs(text, in), options, 1));
   };
-  try {
-    use(exact_policy());
-    use(exhaustive_policy());
-    use(greedy_policy());
-    use(markov_chain_policy());
+  use(exact_policy());
+  use(exhaustive_policy());
+  use(greedy_policy());
+  use(markov_chain_policy());
 #ifdef CFP_HAS_CBC
-    use(integer_program_policy());
+  use(integer_program_policy());
 #endif
-  } catch (const std::exception& e) {
-    return std::fprintf(stderr, "solve: %s\n", e.what()), 2;
-  }
   if (out.is_null())
     return std::fprintf(stderr,
                         "solve: there is no policy '%s' here: exact, exhaustive, greedy, mcmc, and ilp where CBC is "
@@ -328,19 +325,19 @@ int main(int argc, char** argv) {
   app.add_option("--layers", layers, "of the model that is measured lazily");
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    if (!in.empty()) return given(in, by, seconds(limit_seconds), to);
+    json out;
+    const auto part = [&](const char* label, const auto& measured) {
+      if (only.empty() || only == label) out[label] = measured();
+    };
+    part("family", [&] { return family(cbc_seconds); });
+    part("memory", [&] { return memory(seeds, cbc_seeds, limit_seconds); });
+    part("repeat", repeat);
+    part("growth", growth);
+    part("models", [&] { return models(cbc_seconds); });
+    part("lazy", [&] { return lazy(layers); });
+    if (!to.empty()) write_file(to, out.dump(1));
+  } catch (...) {
+    return report<CLI::ParseError>(app);
   }
-  if (!in.empty()) return given(in, by, seconds(limit_seconds), to);
-  json out;
-  const auto part = [&](const char* label, const auto& measured) {
-    if (only.empty() || only == label) out[label] = measured();
-  };
-  part("family", [&] { return family(cbc_seconds); });
-  part("memory", [&] { return memory(seeds, cbc_seeds, limit_seconds); });
-  part("repeat", repeat);
-  part("growth", growth);
-  part("models", [&] { return models(cbc_seconds); });
-  part("lazy", [&] { return lazy(layers); });
-  if (!to.empty()) write_file(to, out.dump(1));
 }

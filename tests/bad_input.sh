@@ -46,6 +46,8 @@ expect "--batch 4 cannot be cut into 3 micro-batches" --model "$tiny" "${small[@
 with attn_pdrop 1; expect "key 'attn_pdrop' must be a number from 0 up to but not including 1, is 1" --model "$dir/model.json" "${small[@]}"
 expect "plan $dir/no: cannot be read" --model "$tiny" --against "$dir/no" "${small[@]}"
 expect "leave one out" --model "$tiny" --plan "$dir/no" --explain "${small[@]}"
+expect "--tolerance: everything is measured" --model "$tiny" --explain --tolerance 5% "${small[@]}"
+expect "--tolerance: everything is measured" --model "$tiny" --profile-mode full --tolerance 5% "${small[@]}"
 expect "leave one out" --model "$tiny" --plan "$dir/no" --against "$dir/no" "${small[@]}"
 [ -e /dev/nvidia0 ] || expect "--backend cuda: " --model "$tiny" --seq 16 --backend cuda
 command=plan

@@ -41,7 +41,7 @@ cfp::session_options arguments::session() const {
   o.how = training();
   o.table = profile;
   o.lazy = lazy();
-  o.tolerance = tolerance;
+  o.tolerance = lazy() ? tolerance : 0;
   o.seed = seed;
   o.deadline = deadline;
   o.tell = show_progress;
@@ -108,6 +108,10 @@ void check_vocabulary(const arguments& a, const cfp::families::built_model& net)
 // What holds of several options together.
 void check_together(const arguments& a) {
   if (a.save_every > 0 && a.save_state.empty()) throw bad_input("--save-every: where to is missing, give --save-state");
+  if (a.is_given("--tolerance") && !a.lazy())
+    throw bad_input(
+        "--tolerance: everything is measured (--explain, --profile-mode full), and the best plan found: leave "
+        "it out, or give --profile-mode lazy");
   if (!a.plan.empty() && (a.explain || !a.against.empty()))
     throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
   if (a.batch % a.micro_batches != 0)

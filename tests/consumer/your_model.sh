@@ -44,5 +44,6 @@ if [ -e installed/lib/libcfp_gpus.a ]; then
   { gpu/gpu || true; } 2>&1 | tee out
   grep -qE "no GPU|verified over 10 steps" out
 fi
-# From headers alone the same program compiles too.
-"$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I "$include" "$@" "$here/main.cpp"
+# From headers alone the same program compiles too, and asks for none of CUDA's.
+"$cxx" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -MD -MF headers -I "$include" "$@" "$here/main.cpp"
+if grep -E 'thrust/system/cuda/|cuda_runtime' headers; then exit 1; fi

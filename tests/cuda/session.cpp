@@ -1,5 +1,6 @@
 // Ranks with emulated GPUs as a backend: what they keep and count, and a whole session on them.
 #include "../catch.hpp"
+#include "../own_operators.hpp"
 
 #include "../runtime/small.hpp"
 
@@ -14,6 +15,7 @@
 namespace session_cases {
 
 using namespace cfp;
+using namespace own_operators;
 using namespace small_tests;
 using namespace families;
 
@@ -45,20 +47,6 @@ inline constexpr struct halved_t : op<"... -> ...", halved_t> {
     return x / T(2) + x * x / T(64);
   }
 } halved;
-
-inline constexpr struct bent_t : op<"... -> ...", bent_t> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return x + x * x;
-  }
-} bent;
-template <int By>
-struct scaled_by_t : op<"... -> ...", scaled_by_t<By>> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return T(By) * x;
-  }
-};
 
 graph halving_model() {
   model net;

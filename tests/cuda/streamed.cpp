@@ -1,6 +1,7 @@
 // Ranks with GPUs over the stand-in for CUDA and NCCL: programs run in streams and as graphs, train as on emulated GPUs
 // that run all at once, count what these count, and no failure makes a rank hang.
 #include "../catch.hpp"
+#include "../own_operators.hpp"
 
 #include "streamed_gpus.hpp"
 
@@ -22,6 +23,7 @@
 namespace streamed_cases {
 
 using namespace cfp;
+using namespace own_operators;  // of which no kernels are there
 using namespace small_tests;
 using namespace families;
 using namespace std::chrono_literals;
@@ -38,20 +40,6 @@ gpt_config one_layer() {
   c.vocabulary = 128;
   return c;
 }
-
-// Operators of a user's own, of which no kernels are there.
-inline constexpr struct bent_t : op<"... -> ...", bent_t> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return x + x * x;
-  }
-} bent;
-inline constexpr struct turned_t : op<"... -> ...", turned_t> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return x - x * x;
-  }
-} turned;
 
 void check_nothing_wrong() {
   CHECK(seen.misuses == 0);

@@ -296,6 +296,7 @@ int main(int argc, char** argv) {
                std::string(argv[4]) + "/"};
     return train({argv[2], argv[3], argv[4], argv[5], std::string(argv[6]) == "1"});
   }
+  if (argc == 4 && std::string(argv[1]) == "end_apart") return end_apart(argv[2], std::atoi(argv[3]));
   const int count = argc > 1 ? std::atoi(argv[1]) : 0;
   if (count < 1) return std::fprintf(stderr, "usage: faults COUNT [SEED]\n"), 2;
   return many(count, argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)) : 1);

@@ -9,12 +9,22 @@
 #include <cfp/families/byte_text.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/file/new_file.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/model.hpp>
 #include <cfp/model/read_mesh.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/op/catalogue.hpp>
 #include <cfp/plan/usual_plans.hpp>
+#include <cfp/program/lower.hpp>
 #include <cfp/session/first_process.hpp>
+#include <cfp/session/train.hpp>
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #if defined(CFP_FAULTS_MPI)
 #include <cfp/communicator/mpi/run_processes.hpp>
@@ -99,6 +109,55 @@ int train(const task& t) {
   } catch (const std::exception& e) {
     return ended(1, e.what());
   }
+}
+
+// Every process is told where data end at different steps, under a plan that sends nothing, and where the callback of
+// one throws: none waits for another.
+int end_apart(const std::string& world, int ranks) {
+#if defined(CFP_FAULTS_MPI)
+  std::unique_ptr<cfp::process_job> job;
+  if (world == "mpi") job = std::make_unique<cfp::process_job>();
+#endif
+  cfp::model net;
+  const cfp::tensor x = net.input("x", {{"batch", 4}, {"width", 8}}, cfp::element::real, {});
+  const cfp::tensor y = cfp::linear(x, net.weight("w", {{"width", 8}, {"out", 2}}, {0, 1}));
+  net.recorded.loss = cfp::op<"batch out, batch out -> ">{}(y, y).id;
+  const cfp::graph g = cfp::differentiate(cfp::refine(net.recorded));
+  const cfp::mesh_shape mesh = cfp::read_mesh("data=" + std::to_string(ranks));
+  const std::unique_ptr<cfp::backend> on = ranks_of(world)(mesh, cfp::number::float32, {});
+  cfp::program p = cfp::lower(g, mesh, cfp::sharding::replicated(g), cfp::all_operations(g), sizeof(float));
+  on->lowered_for().complete(p, g);
+  int mine = 0, wrong = 0;
+  on->run([&](cfp::rank& r) { mine = r.number(); });
+  cfp::trainer t(*on, p, g, 1);
+  const auto says = [&](long last, const std::string& words, const cfp::train_options& how = {}) {
+    std::string said = "nothing is refused";
+    try {
+      t.run(
+          [last](long step) {
+            if (step > last) throw std::runtime_error("no data for step " + std::to_string(step));
+            return cfp::batch{{"x", std::vector<float>(32, 0.1f)}};
+          },
+          5, how);
+    } catch (const std::exception& e) {
+      said = e.what();
+    }
+    if (said.find(words) != std::string::npos) return;
+    std::printf("rank %d: expected '%s', got: %s\n", mine, words.c_str(), said.c_str());
+    wrong = 1;
+  };
+  says(5, "nothing is refused");
+  cfp::train_options how;
+  how.tell = [](const cfp::step_report&) -> bool { throw std::runtime_error("no more"); };
+  says(9, mine == 0 ? "no more" : "stopped, as the callback said", how);  // in all of them what was trained is kept
+  if (t.done() != 6) wrong = 1;
+  says(7, "no data for step 8");
+  if (t.done() != 7) wrong = 1;
+  const std::string apart = "failed: processes have data for different steps, some to step 7, others to step " +
+                            std::to_string(6 + ranks) + ": the source of batches must give the same in all of them";
+  says(7 + mine, apart);
+  says(99, apart);  // and from then on
+  return wrong;
 }
 
 }  // namespace faults

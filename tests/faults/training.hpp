@@ -20,4 +20,7 @@ inline constexpr long steps = 4;  ///< that a training has
 /// input.
 int train(const task& t);
 
+/// Trains with a callback that throws, and with data that end at another step in every process. 0: each is told.
+int end_apart(const std::string& world, int ranks);
+
 }  // namespace faults

@@ -217,6 +217,78 @@ TEST_CASE("operators of every kind are checked by themselves") {
                     "operator 'linear': its rule \"... in, in out -> ... out\" has no factor 'inn'");
 }
 
+namespace {
+
+// Said to be linear, and is not: parts of sums may not pass.
+struct not_linear_t : op<"... -> ...", not_linear_t> {
+  static constexpr linearity linear = linearity::all;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x * x;
+  }
+};
+struct shifted_t : op<"... -> ...", shifted_t> {
+  static constexpr linearity linear = linearity::all;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return x + T(1);
+  }
+};
+struct product_t : op<"..., ... -> ...", product_t> {
+  static constexpr linearity linear = linearity::all;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T y) {
+    return x * y;
+  }
+};
+struct mixed_t : op<"..., ... -> ...", mixed_t> {
+  static constexpr linearity linear = linearity::all;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T y) {
+    return T(0.25) * x - y;
+  }
+};
+
+// Behind a product in a model, whose sums a plan may leave in parts.
+template <class Op>
+model with_two_readers(const Op& mine) {
+  model net;
+  const dimension all{"batch", 4}, in{"in", 6};
+  const tensor x = net.input("x", {all, in}, element::real, {0, 1});
+  const tensor y = mine(linear(x, net.weight("first", {in, {"hidden", 4}}, {0, 0.5})));
+  static constexpr op<"batch hidden, batch hidden -> "> sum_of_products;
+  net.recorded.loss = add(sum_of_products(y, y), sum_of_products(y, gelu(y))).id;
+  return net;
+}
+
+}  // namespace
+
+TEST_CASE("an operator that is said to be linear and is not is found, whatever plans are drawn") {
+  const auto check = [](const auto& mine, const std::string& mesh, std::uint64_t seed, bool holds) {
+    gradient_options o;
+    o.mesh = mesh;
+    o.seed = seed;
+    o.kernels = kernels_of<std::decay_t<decltype(mine)>>();
+    const gradient_check alone = check_gradients(mine, o);
+    INFO(info<std::decay_t<decltype(mine)>>.label << " on " << mesh << " with seed " << seed << ":\n"
+                                                  << printed(alone));
+    CHECK(alone.holds() == holds);
+    if (!holds) CHECK_THAT(printed(alone), Catch::Contains("sums in parts on " + mesh));
+    if constexpr (std::decay_t<decltype(mine)>::rule_source.find(',') == std::string_view::npos) {
+      const gradient_check inside = check_gradients(with_two_readers(mine), o);
+      INFO(printed(inside));
+      CHECK(inside.holds() == holds);
+    }
+  };
+  for (std::uint64_t seed = 1; seed <= 4; ++seed)
+    for (const std::string mesh : {"data=2", "data=2,model=2"}) {
+      check(not_linear_t{}, mesh, seed, false);
+      check(shifted_t{}, mesh, seed, false);
+      check(product_t{}, mesh, seed, false);
+      check(mixed_t{}, mesh, seed, true);
+    }
+}
+
 TEST_CASE("a check of gradients that cannot be is refused") {
   gradient_options o;
   o.mesh = "x=7";

@@ -9,9 +9,12 @@
 #include <cfp/profile/table.hpp>
 #include <cfp/solve/cost_file.hpp>
 
+#include <array>
+#include <bit>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -343,6 +346,105 @@ TEST_CASE("a state reads back to the bit, for every family") {
   CHECK(with("\"version\":\"2\"") == path + ": header: is of version \"2\", this reads 1");
   CHECK(with("\"version\":123") == path + ": header: is of version 123, this reads 1");
   CHECK(with("\"wersion\":\"1\"") == path + ": header: '__metadata__' must have 'version'");
+}
+
+namespace {
+
+graph two_weights() {
+  model net;
+  const tensor a = net.weight("a", {{"width", 3}}, {}), b = net.weight("b", {{"width", 3}}, {});
+  net.recorded.loss = op<"width, width -> ">{}(a, b).id;
+  return net.recorded;
+}
+
+}  // namespace
+
+TEST_CASE("no byte of a state changes without a word") {
+  const folder files;
+  const std::string path = files / "state.safetensors";
+  const graph g = two_weights();
+  {
+    state_file<float> file = state_file<float>::create(path, g, 12);
+    for (const auto& [v, at] : file.tensors()) std::fill_n(at, 3, 0.5f);
+    file.commit();
+  }
+  const std::string whole = text_of(path);
+  const auto with = [&](const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+    return refused([&] { state_file<float>::open(path, g); });
+  };
+  const auto at = [&](const char* what) {
+    REQUIRE(whole.find(what) != std::string::npos);
+    return whole.find(what);
+  };
+  CHECK(with(whole) == "nothing is refused");
+  const std::size_t format = at("format"), name = at("pt");  // read by others
+  long silent = 0, sentences = 0;
+  for (std::size_t byte = 0; byte < whole.size(); ++byte) {
+    if ((byte >= format && byte < format + 6) || byte == name || byte == name + 1) continue;
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string other = whole;
+      other[byte] = static_cast<char>(other[byte] ^ (1 << bit));
+      const std::string said = with(other);
+      INFO("byte " << byte << ", bit " << bit << ": " << said);
+      CHECK(said.find(path) == 0);
+      silent += said == "nothing is refused";
+      ++sentences;
+    }
+  }
+  CHECK(silent == 0);
+  CHECK(sentences > 1000);
+  // The second tensor is named, with what to do.
+  std::string other = whole;
+  other[whole.size() - 5] ^= 4;
+  const std::string why = with(other);
+  CHECK(why.find(path + ": tensor 'b' is not what was written: its checksum is ") == 0);
+  CHECK(why.find("; the file was damaged since: take another copy of it, or an earlier state") != std::string::npos);
+  other = whole;
+  other.replace(at("\"step\":\"12\""), 11, "\"step\":\"72\"");
+  CHECK(with(other).find(path + ": header: its step, \"72\", is not what was written: its checksum is ") == 0);
+  other = whole;
+  other.replace(at("crc32 b"), 7, "crc23 b");
+  CHECK(with(other) == path + ": header: '__metadata__' has checksums, and none of tensor 'b'");
+}
+
+TEST_CASE("a state in which not every number is finite is neither written nor read") {
+  const folder files;
+  const std::string path = files / "state.safetensors";
+  const graph g = two_weights();
+  const auto numbers = [](float last) { return std::array<float, 6>{1, 2, 3, 4, last, 6}; };
+  // As others write it: without checksums.
+  const auto read = [&](float last) {
+    std::string header = R"({"__metadata__":{"version":"1","step":"3"},"a":{"dtype":"F32","shape":[3],"data_offsets":)"
+                         R"([0,12]},"b":{"dtype":"F32","shape":[3],"data_offsets":[12,24]}})";
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    const auto bytes = std::bit_cast<std::array<char, 24>>(numbers(last));
+    std::ofstream(path, std::ios::binary) << static_cast<char>(header.size()) << std::string(7, '\0') << header
+                                          << std::string_view(bytes.data(), bytes.size());
+    return refused([&] { state_file<float>::open(path, g); });
+  };
+  const auto write = [&](float last) {
+    return refused([&] {
+      state_file<float> file = state_file<float>::create(path, g, 3);
+      const auto all = numbers(last);
+      std::size_t n = 0;
+      for (const auto& [v, at] : file.tensors()) std::copy_n(all.data() + 3 * n++, 3, at);
+      file.commit();
+    });
+  };
+  const float infinite = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(read(5) == "nothing is refused");
+  const std::string
+      before = text_of(path),
+      rest = " at place 1, which is no finite number, and no training goes on from it: take an earlier state";
+  CHECK(read(nan) == path + ": tensor 'b' holds nan" + rest);
+  CHECK(read(-infinite) == path + ": tensor 'b' holds -inf" + rest);
+  read(5);
+  CHECK(write(nan) == path + ": not written: tensor 'b' holds nan" + rest);
+  CHECK(write(infinite) == path + ": not written: tensor 'b' holds inf" + rest);
+  CHECK(text_of(path) == before);
+  CHECK_FALSE(std::filesystem::exists(path + ".new"));
+  CHECK(write(5) == "nothing is refused");
 }
 
 TEST_CASE("where the disk is full or a folder cannot be written to, what was there stays") {

@@ -216,7 +216,11 @@ TEST_CASE("a saved plan names its choices") {
   CHECK(refused("decisions", nlohmann::ordered_json::object()).find("plan: does not decide '") == 0);
   CHECK(refused("model", "other") == "plan: is of model 'other', this is 'tiny'");
   CHECK(refused("mesh", {{"x", 4}}).find("plan: is for mesh x=4, this one is ") == 0);
-  CHECK(refused("predicted_ms", "soon") == "plan: 'predicted_ms' must be a number, got string");
+  const std::string times = "plan: 'predicted_ms' must be a number from 0 to 1e24, got ";
+  CHECK(refused("predicted_ms", "soon") == times + "\"soon\"");
+  CHECK(refused("predicted_ms", -1.5) == times + "-1.5");
+  CHECK(refused("predicted_ms", 1e300) == times + "1e+300");
+  CHECK(refused("predicted_ms", nullptr) == times + "null");
   CHECK_THROWS_AS(read_plan("{", "plan", "tiny", g, mesh, d), bad_input);
   // Labels and names that repeat come back as they were.
   decision_graph alike = d;

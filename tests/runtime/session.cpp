@@ -405,6 +405,8 @@ TEST_CASE("a file takes its name once it is whole, a link stays one, and what is
   CHECK(says(refused([&] { s.save_plan(files / "folder"); }), {"folder: cannot be written: what is there is no file"}));
   CHECK(
       says(refused([&] { s.save_state(files / "folder"); }), {"folder: cannot be written: what is there is no file"}));
+  CHECK(refused([&] { s.save_plan(""); }) == "the name of a file to write is empty");
+  CHECK(refused([&] { s.load_state(""); }) == "the name of a file to read is empty");
   REQUIRE(mkfifo((files / "pipe").c_str(), 0600) == 0);
   CHECK(says(refused([&] { s.save_plan(files / "pipe"); }), {"pipe: cannot be written: what is there is no file"}));
   CHECK(std::filesystem::is_fifo(files / "pipe"));
@@ -472,6 +474,8 @@ TEST_CASE("data that do not fit the model are refused in one sentence") {
        "batch 3: input 'signal' has 3 elements, the model takes 512"},
       {with([](batch& b) { b["signal"] = std::vector<std::int32_t>(512); }),
        "batch 3: input 'signal' holds indices, the model takes numbers (float)"},
+      {with([](batch& b) { std::get<std::vector<float>>(b["signal"])[17] = std::nanf(""); }),
+       "batch 3: input 'signal' holds nan at place 17"},
       {with([](batch& b) { b["kind"] = std::vector<float>(32); }),
        "batch 3: input 'kind' holds numbers, the model takes indices (std::int32_t)"},
       {with([](batch& b) { std::get<std::vector<std::int32_t>>(b["kind"])[5] = 8; }),
@@ -657,6 +661,103 @@ TEST_CASE("a callback says that it is enough") {
   }
 }
 
+TEST_CASE("what a callback throws comes to the caller, and leaves what was trained") {
+  struct of_their_own {
+    long step;
+  };
+  const folder files;
+  const batch_source rows = rows_of(8);
+  session straight(own_model(8), with_kernels());
+  straight.plan();
+  straight.save_plan(files / "plan.json");
+  const training_report at_once = straight.train(rows, 6);
+  session s(own_model(8), with_kernels());
+  s.use_plan(files / "plan.json");
+  long calls = 0;
+  const auto until_four = [&](const step_report& r) {
+    ++calls;
+    return r.step < 4 ? true : throw of_their_own{r.step};
+  };
+  try {
+    s.train(rows, 10, until_four);
+    FAIL("nothing is thrown");
+  } catch (const of_their_own& e) {
+    CHECK(e.step == 4);
+  }
+  CHECK(calls == 4);
+  s.save_state(files / "state");  // the step is done
+  for (const bool loaded : {false, true}) {
+    session other(own_model(8), with_kernels());
+    other.use_plan(files / "plan.json");
+    if (loaded) other.load_state(files / "state");
+    const training_report rest = (loaded ? other : s).train(rows, 2);
+    CHECK(rest.first == 5);
+    CHECK(std::equal(rest.loss.begin(), rest.loss.end(), at_once.loss.begin() + 4));
+  }
+  for (const char* const during : {"measuring", "running the segments", "training on one rank",
+                                   "training under the plan", "comparing plans", "training"}) {
+    INFO(during);
+    session_options o = with_kernels();
+    bool armed = true;
+    o.tell = [&](const progress& p) {
+      const bool there = std::string(during) == "training" ? p.what == during : says(p.what, {during});
+      return armed && there && p.share != 0 ? throw of_their_own{7} : true;
+    };
+    session t(own_model(8), o);
+    CHECK_THROWS_AS((t.plan(), t.verify(rows, 2), t.compare(rows, 2), t.train(rows, 2)), of_their_own);
+    armed = false;
+    CHECK(t.verify(rows, 2).holds());  // and it goes on
+  }
+}
+
+TEST_CASE("all that takes long with many layers says what goes on, under a saved plan too") {
+  const folder files;
+  session_options o = with_kernels();
+  session(own_model(8), o).save_plan(files / "plan.json");
+  std::vector<std::string> told;
+  o.tell = [&](const progress& p) {
+    if (told.empty() || told.back() != p.what) told.push_back(p.what);
+    return true;
+  };
+  session s(own_model(8), o);
+  const std::vector<std::string> begins{"making the training graph", "finding blocks", "finding equal runs of blocks",
+                                        "listing what could be chosen", "counting plans"};
+  CHECK(told == begins);
+  told.clear();
+  s.use_plan(files / "plan.json");
+  CHECK(told == std::vector<std::string>{"reading plan " + (files / "plan.json"),
+                                         "making the program of plan " + (files / "plan.json")});
+  o.tell = [](const progress&) { return false; };
+  CHECK(refused<cancelled>([&] { session(own_model(8), o); }) == "stopped, as the callback said");
+}
+
+TEST_CASE("of a session that was moved from nothing can be asked") {
+  const folder files;
+  session from(own_model(8), with_kernels());
+  session to = std::move(from);
+  const batch_source rows = rows_of(8);
+  const std::function<void()> calls[] = {[&] { from.overview(); },
+                                         [&] { from.analyse(); },
+                                         [&] { from.plan(); },
+                                         [&] { from.use_plan(files / "plan"); },
+                                         [&] { from.compare_with(files / "plan"); },
+                                         [&] { from.explain(); },
+                                         [&] { from.verify(rows); },
+                                         [&] { from.train(rows, 1); },
+                                         [&] { from.compare(rows); },
+                                         [&] { from.load_state(files / "state"); },
+                                         [&] { from.save_state(files / "state"); },
+                                         [&] { from.save_plan(files / "plan"); },
+                                         [&] { from.save_header(files / "plan.hpp"); },
+                                         [&] { from.training_graph(); },
+                                         [&] { from.ranks(); }};
+  for (const std::function<void()>& call : calls)
+    CHECK(refused<bad_input>(call) == "the session was moved from: call the one that it was moved to");
+  CHECK(to.overview().operators > 0);
+  from = std::move(to);
+  CHECK(from.overview().operators > 0);
+}
+
 TEST_CASE("a model that cannot be trained is refused in one sentence, by sessions and machines alike") {
   const auto refusal = [](const std::function<void(model&)>& change) {
     model net = own_model(8);
@@ -689,6 +790,16 @@ TEST_CASE("a model that cannot be trained is refused in one sentence, by session
   const tensor x = none.input("x", {{"batch", 4}}, element::real, {});
   none.recorded.loss = op<"batch, batch -> ">{}(x, x).id;
   CHECK(refused([&] { session(none, {}); }) == "the model has no weights: there is nothing to train");
+  CHECK(refusal([](model& net) { net.recorded[net.recorded.find("head")].fill.deviation = std::nan(""); }) ==
+        "'head' is filled around 0 with a deviation of nan: both must be finite numbers, and the deviation 0 or more");
+  CHECK(says(refusal([](model& net) { net.recorded[net.recorded.find("head")].fill.constant = HUGE_VAL; }),
+             {"'head' is filled around inf"}));
+  CHECK(says(refusal([](model& net) { net.recorded[net.recorded.find("head")].fill.deviation = -1; }),
+             {"with a deviation of -1"}));
+  CHECK(refusal([](model& net) {
+          const tensor loss{&net, net.recorded.loss};
+          net.recorded.loss = scaled(loss, std::nan("")).id;
+        }) == "'scaled' is computed by scaled with nan as its number 0");
   CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 9; }),
              {"input 'kind' holds indices below 9, what they select from", "has 8"}));
   CHECK(says(refusal([](model& net) { net.recorded[1].fill.bound = 0; }),
@@ -907,6 +1018,14 @@ TEST_CASE("options that do not fit are refused in one sentence") {
         "deadline must be seconds, more than 0 and at most 1e9, is 0");
   CHECK(with([](session_options& o) { o.tolerance = 2; }) ==
         "tolerance must be a share of the time, from 0 to 1, is 2");
+  CHECK(with([](session_options& o) { o.tolerance = 0.1; }) ==
+        "tolerance is of a lazy search alone, which then measures less: set lazy too, or leave it out");
+  CHECK(with([](session_options& o) { o.micro_batches = 2, o.how.micro_batches = 4; }) ==
+        "micro_batches is 2, and of how it is trained 4: say it once");
+  CHECK(with([](session_options& o) { o.name = ""; }) == "name must be a text: plans and tables call the model so");
+  for (const char* const label : {"a\"b", "a\nb", "a\\b"})
+    CHECK(with([label](session_options& o) { o.name = label; }) ==
+          "name must be a text without quotes, backslashes and control characters: it stands in headers");
   CHECK(says(with([](session_options& o) { o.name = "\xff"; }), {"name must be a text in UTF-8"}));
   CHECK(with([](session_options& o) { o.how.warmup = 3, o.how.steps = 2; }) ==
         "how it is trained: a warmup of 3 steps is longer than all 2 steps");

@@ -1,6 +1,7 @@
 // Nothing wrong is silent: what a user may get wrong in a model, its inputs and its plans, row by row, and the sentence
 // each is answered with. Targets that are ignored have no part in loss and gradient.
 #include "../catch.hpp"
+#include "../own_operators.hpp"
 
 #include "common.hpp"
 
@@ -23,6 +24,7 @@
 namespace trust_tests {
 
 using namespace cfp;
+using namespace own_operators;
 using namespace small_tests;
 
 namespace {
@@ -164,19 +166,7 @@ TEST_CASE("without ignored targets the mean over those that count is the mean ov
 
 namespace {
 
-// Operators of a user's own, whose kernels nobody was given.
-inline constexpr struct bent_t : op<"... -> ...", bent_t> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return x * x;
-  }
-} bent;
-inline constexpr struct turned_t : op<"... -> ...", turned_t> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return x - x * x;
-  }
-} turned;
+// An operator of a user's own without a gradient.
 inline constexpr struct peak_t : op<"... k -> ...; max k", peak_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
@@ -184,14 +174,6 @@ inline constexpr struct peak_t : op<"... k -> ...; max k", peak_t> {
   }
 } peak;
 
-// One template, two operators. Its arguments may be as long as they like.
-template <int By, class... Tag>
-struct scaled_by_t : op<"... -> ...", scaled_by_t<By, Tag...>> {
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x) {
-    return T(By) * x;
-  }
-};
 struct a_tag_whose_name_alone_has_nearly_as_many_characters_as_fit_into_the_name_of_a_tensor_of_any_model {};
 
 model small(std::string_view hidden = "hidden", long size = 8) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cfp/backend/state_header.hpp>
+#include <cfp/backend/state_numbers.hpp>
+#include <cfp/file/checksum.hpp>
 #include <cfp/file/new_file.hpp>
 #include <cfp/file/whole_file.hpp>
 #include <cfp/model/graph.hpp>
@@ -12,13 +14,17 @@
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
-#include <stdexcept>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -30,9 +36,13 @@ class state_file {
  public:
   /// A new file for the state of a training graph after `step` steps; nothing is at `path` before `commit`.
   static state_file create(const std::string& path, const graph& g, long step) {
-    nlohmann::ordered_json header;
-    header["__metadata__"] = {
-        {"format", "pt"}, {"version", std::to_string(state_version)}, {"step", std::to_string(step)}};
+    state_file out;
+    nlohmann::ordered_json& header = out.header_;
+    const std::string steps = std::to_string(step);
+    header["__metadata__"] = {{"format", "pt"},
+                              {"version", std::to_string(state_version)},
+                              {"step", steps},
+                              {step_checksum, detail::checksum(steps.data(), steps.size())}};
     std::uint64_t at = 0;
     for (int v = 0; v < g.value_count(); ++v) {
       if (!is_state(g[v])) continue;
@@ -42,11 +52,10 @@ class state_file {
         throw bad_state(path + ": two tensors are called '" + label +
                         "', a weight and optimizer state of another one: call that weight otherwise");
       header[label] = {{"dtype", dtype}, {"shape", written_shape(g[v])}, {"data_offsets", {at, at + bytes}}};
+      out.say_checksum(label, std::string(8, '0'));  // of numbers that are not there yet
       at += bytes;
     }
-    std::string text = header.dump();
-    text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors stand at multiples of 8
-    state_file out;
+    const std::string text = out.header_text();
     out.path_ = path;
     out.to_.emplace(path);
     const std::string& beside = out.to_->beside();
@@ -66,11 +75,18 @@ class state_file {
     return out;
   }
 
-  /// An existing file, which must hold every weight and optimizer state of the graph in its shape.
+  /// An existing file, which must hold every weight and optimizer state of the graph in its shape, as they were written
+  /// where it has checksums, and finite. All of it is read for that.
   static state_file open(const std::string& path, const graph& g) {
     state_file out;
     out.path_ = path;
     out.read(path, g, boost::interprocess::read_only);
+    const std::vector<detail::seen_numbers> seen = detail::see(out.numbers());
+    for (std::size_t t = 0; t < seen.size(); ++t)
+      if (const held& h = out.held_[t]; !h.checksum.empty() && h.checksum != seen[t].checksum)
+        throw bad_state(path + ": tensor '" + h.label + "' is not what was written" +
+                        detail::damaged(seen[t].checksum, h.checksum));
+    out.check_finite(seen, path);
     return out;
   }
 
@@ -85,8 +101,13 @@ class state_file {
   T* data(int value) const { return data_.at(value); }
   const std::map<int, T*>& tensors() const { return data_; }
 
-  /// Moves a new file to its place, over what was there.
+  /// Moves a new file to its place, over what was there. Throws bad_state if a number is not finite.
   void commit() {
+    const std::vector<detail::seen_numbers> seen = detail::see(numbers());
+    check_finite(seen, path_ + ": not written");
+    for (std::size_t t = 0; t < seen.size(); ++t) say_checksum(held_[t].label, seen[t].checksum);
+    const std::string text = header_text();  // as long as it was
+    std::memcpy(static_cast<char*>(region_.get_address()) + 8, text.data(), text.size());
     if (!region_.flush(0, 0, false)) throw bad_state(path_ + ": cannot be written");
     to_->take_name();
   }
@@ -94,6 +115,33 @@ class state_file {
  private:
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   static constexpr const char* dtype = sizeof(T) == 4 ? "F32" : "F64";
+
+  struct held {
+    std::string label, checksum;
+    std::span<T> numbers;
+  };
+
+  void say_checksum(const std::string& label, const std::string& checksum) {
+    header_["__metadata__"][std::string(tensor_checksum) + label] = checksum;
+  }
+  std::string header_text() const {
+    std::string out = header_.dump();
+    out.resize((out.size() + 7) / 8 * 8, ' ');  // tensors stand at multiples of 8
+    return out;
+  }
+  std::vector<std::span<T>> numbers() const {
+    std::vector<std::span<T>> out;
+    for (const held& h : held_) out.push_back(h.numbers);
+    return out;
+  }
+  void check_finite(const std::vector<detail::seen_numbers>& seen, const std::string& where) const {
+    for (std::size_t t = 0; t < seen.size(); ++t)
+      if (const held& h = held_[t]; seen[t].finite < h.numbers.size())
+        throw bad_state(where + ": tensor '" + h.label + "' holds " + shown(h.numbers[seen[t].finite]) + " at place " +
+                        std::to_string(seen[t].finite) +
+                        ", which is no finite number, and no training goes on from it: take an earlier state");
+  }
+  static std::string shown(T number) { return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf"; }
 
   static std::vector<long> written_shape(const value& v) {
     std::vector<long> out;
@@ -148,6 +196,7 @@ class state_file {
         throw fail("lies at bytes " + std::to_string(t.from) + " to " + std::to_string(t.to) +
                    ", which is not its size or not in the file; is it cut short?");
       data_[v] = reinterpret_cast<T*>(static_cast<unsigned char*>(region_.get_address()) + 8 + size + t.from);
+      held_.push_back({label, t.checksum, std::span(data_[v], static_cast<std::size_t>(elements(g[v].shape)))});
       if (!taken.emplace(t.from, t.to).second) throw fail("lies where another one does");
     }
     check_nothing_else(header, g);
@@ -175,7 +224,9 @@ class state_file {
   std::string path_;
   std::optional<new_file> to_;
   boost::interprocess::mapped_region region_;
+  nlohmann::ordered_json header_;  // of a new file
   std::map<int, T*> data_;
+  std::vector<held> held_;
   long step_ = 0;
 };
 

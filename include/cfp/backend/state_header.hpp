@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
+#include <cfp/file/checksum.hpp>
 #include <cfp/file/json_reader.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <map>
@@ -22,16 +24,27 @@ struct bad_state : bad_input {
 inline constexpr int state_version = 1;
 inline constexpr long most_steps = 1'000'000'000'000;
 
+/// Metadata that not all files have: the checksum of the step's text, and with a tensor's name behind it that of its
+/// bytes.
+inline constexpr std::string_view step_checksum = "crc32", tensor_checksum = "crc32 ";
+
 struct state_header {
   struct tensor {
     std::string type, shape;         ///< "F32", "[2,3]"
     std::uint64_t from = 0, to = 0;  ///< bytes behind the header
+    std::string checksum{};          ///< none: it was written without
   };
   long step = 0;
   std::map<std::string, tensor> tensors;
 };
 
 namespace detail {
+
+/// The end of a sentence on what has changed in a file.
+inline std::string damaged(const std::string& checksum, const std::string& written) {
+  return ": its checksum is " + checksum + ", the file says " + written +
+         "; the file was damaged since: take another copy of it, or an earlier state";
+}
 
 class state_header_reader : json_reader<bad_state> {
  public:
@@ -53,10 +66,25 @@ class state_header_reader : json_reader<bad_state> {
       refuse("its step is " + step + ", at most " + std::to_string(most_steps) + " are counted");
     for (const auto& [label, t] : all.items())
       if (label != "__metadata__") out.tensors[label] = tensor(t, "tensor '" + label + "'");
+    checksums(metadata, step, out);
     return out;
   }
 
  private:
+  // All or none, so that one whose name has changed is missed.
+  void checksums(const json& metadata, const std::string& step, state_header& out) const {
+    const auto is_one = [](const auto& item) { return item.key().starts_with(step_checksum); };
+    if (const auto all = metadata.items(); std::none_of(all.begin(), all.end(), is_one)) return;
+    const auto of = [&](const std::string& key, const std::string& what) {
+      const auto at = metadata.find(key);
+      if (at == metadata.end()) refuse("'__metadata__' has checksums, and none of " + what);
+      return text(*at, "the checksum of " + what);
+    };
+    const std::string written = of(std::string(step_checksum), "the step"), is = checksum(step.data(), step.size());
+    if (is != written) refuse("its step, " + shown(json(step)) + ", is not what was written" + damaged(is, written));
+    for (auto& [label, t] : out.tensors)
+      t.checksum = of(std::string(tensor_checksum) + label, "tensor '" + label + "'");
+  }
   state_header::tensor tensor(const json& value, const std::string& owner) const {
     object(value, owner);
     const json& bytes = array(member(value, owner, "data_offsets"), owner + ".data_offsets");
@@ -66,7 +94,7 @@ class state_header_reader : json_reader<bad_state> {
     for (const json& size : array(member(value, owner, "shape"), owner + ".shape"))
       shape += (shape.size() > 1 ? "," : "") + shown(size);
     return {text(member(value, owner, "dtype"), owner + ".dtype"), shape + "]", bytes[0].get<std::uint64_t>(),
-            bytes[1].get<std::uint64_t>()};
+            bytes[1].get<std::uint64_t>(), ""};
   }
 };
 

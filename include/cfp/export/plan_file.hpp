@@ -94,11 +94,14 @@ class plan_reader : json_reader<bad_input> {
     check_operators(member(all, "the plan", "operators"), member(all, "the plan", "graph"), g, names);
     check_mesh(member(all, "the plan", "mesh"), mesh);
     const json& predicted = member(all, "the plan", "predicted_ms");
-    if (!predicted.is_number()) refuse("'predicted_ms' must be a number, got " + std::string(predicted.type_name()));
+    if (!predicted.is_number() || !(predicted.get<double>() >= 0 && predicted.get<double>() <= most_ms))
+      refuse("'predicted_ms' must be a number from 0 to 1e24, got " + shown(predicted));
     return {predicted.get<double>(), choices(member(all, "the plan", "decisions"), d, names)};
   }
 
  private:
+  static constexpr double most_ms = 1e24;  // as in tables
+
   // A model of the same name may be another one.
   void check_tensors(const json& theirs, const graph& g) const {
     if (!theirs.is_object()) refuse("'tensors' must be an object, got " + std::string(theirs.type_name()));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -36,6 +37,8 @@ class json_reader {
 
   /// The whole text. A key that stands twice in one object is refused: it says two things.
   [[nodiscard]] json parsed() const {
+    const std::size_t zero = text_.find('\0');  // which the parser takes for the end
+    if (zero != std::string_view::npos) refuse(position(zero) + ": this is not JSON");
     std::vector<std::set<std::string>> keys;
     std::string twice;
     const auto watch = [&](int, json::parse_event_t event, json& value) {

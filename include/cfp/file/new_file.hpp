@@ -28,6 +28,7 @@ class new_file {
   /// Throws bad_input where what is there is no file (a directory, a device), where none can be made, and where another
   /// has been writing it for a minute.
   explicit new_file(const std::string& path) : path_(path) {
+    if (path.empty()) throw bad_input("the name of a file to write is empty");
     std::error_code none;
     for (int links = 0; links < 40 && std::filesystem::is_symlink(path_, none); ++links)  // also one that leads nowhere
       path_ = (std::filesystem::path(path_).parent_path() / std::filesystem::read_symlink(path_, none)).string();

@@ -12,6 +12,7 @@ namespace cfp::inline v0_1::detail {
 
 /// Why there is nothing to read, to be put behind its name, or nothing.
 inline std::string unreadable(const std::string& path) {
+  if (path.empty()) return "the name of a file to read is empty";
   std::error_code failed;
   const std::filesystem::file_status is = std::filesystem::status(path, failed);
   if (is.type() == std::filesystem::file_type::not_found) return ": cannot be read: there is no such file";

@@ -81,6 +81,22 @@ inline void check_dependence(const graph& g) {
   if (!trains) throw bad_input("the model has no weights: there is nothing to train");
 }
 
+// Numbers that begin a training, or stand behind operands.
+inline void check_numbers(const graph& g) {
+  for (const value& v : g.values) {
+    if (v.producer >= 0 || (v.role != value_role::weight && v.role != value_role::input)) continue;
+    if (std::isfinite(v.fill.constant) && std::isfinite(v.fill.deviation) && v.fill.deviation >= 0) continue;
+    throw bad_input("'" + std::string(v.label.view()) + "' is filled around " + shortest(v.fill.constant) +
+                    " with a deviation of " + shortest(v.fill.deviation) +
+                    ": both must be finite numbers, and the deviation 0 or more");
+  }
+  for (const operation& o : g.operations)
+    for (int s = 0; s < o.scalars.size(); ++s)
+      if (std::isnan(o.scalars[s]))
+        throw bad_input("'" + std::string(g[o.results[0]].label.view()) + "' is computed by " +
+                        std::string(o.op->label) + " with nan as its number " + std::to_string(s));
+}
+
 // An index selects a row of a table: what a batch may give ends where the table does.
 inline void check_indices(const graph& g) {
   for (const operation& o : g.operations) {
@@ -108,13 +124,33 @@ inline void check_indices(const graph& g) {
 }  // namespace detail
 
 /// The graph itself. Throws bad_input for a loss that is none, names that stand twice, weights that the loss does not
-/// depend on, indices without bound.
+/// depend on, indices without bound, numbers that are none.
 inline const graph& checked(const graph& forward) {
   detail::check_loss(forward);
   detail::check_names(forward);
   detail::check_dependence(forward);
   detail::check_indices(forward);
+  detail::check_numbers(forward);
   return forward;
+}
+
+/// What plans, tables and headers call a model. Throws bad_input.
+inline const std::string& checked_name(const std::string& label) {
+  if (label.empty()) throw bad_input("name must be a text: plans and tables call the model so");
+  for (const char c : label)
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ')
+      throw bad_input("name must be a text without quotes, backslashes and control characters: it stands in headers");
+  return label;
+}
+
+/// The same training in so many micro-batches, where that is said beside. Throws bad_input where both say otherwise.
+inline training in_micro_batches(training how, int pieces) {
+  if (pieces < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(pieces));
+  if (pieces > 1 && how.micro_batches > 1 && pieces != how.micro_batches)
+    throw bad_input("micro_batches is " + std::to_string(pieces) + ", and of how it is trained " +
+                    std::to_string(how.micro_batches) + ": say it once");
+  if (pieces > 1) how.micro_batches = pieces;
+  return how;
 }
 
 /// Throws bad_input for numbers that no training has.

@@ -65,6 +65,30 @@ struct operator_model_maker {
     return {&net, net.recorded.add(v)};
   }
 
+  // What says that it is linear, and is more than its rule, is given sums, whose parts a plan may pass on.
+  bool of_sums() const { return op.linear == linearity::all && !op.unit; }
+
+  // A tensor of one dimension more, added up along it.
+  tensor sum(const std::string& label, const value& like, const filling& fill) {
+    static constexpr cfp::op<"addend ..., addend -> ..."> added_up;
+    static constexpr long addends = 12;  // divides by the sizes of most axes
+    value all, ones;
+    for (value* v : {&all, &ones}) {
+      v->group.push(0);
+      v->shape.push(addends);
+      v->dims.push("addend");
+      v->lent.push(false);
+    }
+    for (int d = 0; d < like.rank(); ++d) {
+      all.group.push(static_cast<signed char>(like.group[d] + 1));
+      all.shape.push(like.shape[d]);
+      all.dims.push(like.dims[d]);
+      all.lent.push(like.lent[d]);
+    }
+    const tensor x = declare(label, all, value_role::weight, element::real, fill);
+    return added_up(x, declare("addends of " + label, ones, value_role::constant, element::real, {0.25}));
+  }
+
   tensor operand(int k) {
     const pattern& p = r.operands[k];
     value v;
@@ -83,9 +107,9 @@ struct operator_model_maker {
     const std::string label = "operand " + std::to_string(k);
     if (k != op.index_operand) {
       const auto at = static_cast<std::size_t>(k);
-      const filling usual{0.3, 0.8};
-      return declare(label, v, value_role::weight, element::real,
-                     at < sample.operands.size() ? sample.operands[at] : usual);
+      const filling usual{0.3, 0.8}, fill = at < sample.operands.size() ? sample.operands[at] : usual;
+      if (of_sums() && v.rank() < max_dims) return sum(label, v, fill);
+      return declare(label, v, value_role::weight, element::real, fill);
     }
     long bound = 0;
     for (int f = 0; f < r.factors.size(); ++f)
@@ -121,10 +145,12 @@ struct operator_model_maker {
       const tensor y{&net, first + k};
       value like = net.recorded[y.id];
       for (bool& lent : like.lent) lent = true;
-      const tensor c =
-          declare("weights of result " + std::to_string(k), like, value_role::constant, element::real, {0.1, 1.0});
-      const tensor part = sum_of_products(y, c);
-      loss = k == 0 ? part : add(loss, part);
+      for (const bool again : {false, true}) {
+        if (again && !of_sums()) continue;  // what two read is made apart from what they make of it
+        const std::string label = "weights of result " + std::to_string(k) + (again ? ", again" : "");
+        const tensor part = sum_of_products(y, declare(label, like, value_role::constant, element::real, {0.1, 1.0}));
+        loss = loss.id < 0 ? part : add(loss, part);
+      }
     }
     net.recorded.loss = loss.id;
     return net.recorded;
@@ -133,9 +159,9 @@ struct operator_model_maker {
 
 }  // namespace detail
 
-/// A forward graph: the operator on random operands ("operand 0", ...), and the sum of its results' elements, each
-/// times a random number, as loss. Throws bad_input for a factor its rule has not, cfp::error for sizes that do not
-/// fit.
+/// A forward graph: the operator on random operands ("operand 0", ...; one that says it is linear on sums of such), and
+/// the sum of its results' elements, each times a random number, as loss. Throws bad_input for a factor its rule has
+/// not, cfp::error for sizes that do not fit.
 inline graph operator_model(const op_info& op, const operator_sample& sample = {}) {
   return detail::operator_model_maker{op, sample}.run();
 }

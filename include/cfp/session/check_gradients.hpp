@@ -18,7 +18,7 @@ namespace cfp::inline v0_1 {
 
 struct gradient_options {
   std::string mesh{};      ///< "data=2": also as ranks of it derive them, each choice of a plan drawn at random
-  int plans = 3;           ///< so many such plans
+  int plans = 3;           ///< so many such plans; the first one takes parts of sums into operators, where any may
   batch_source data{};     ///< the batch of pass 0; none: inputs are filled with random numbers
   bool of_inputs = true;   ///< gradients along inputs that are real numbers too, not of weights alone
   int elements = 24;       ///< of a tensor that has more so many are tried: half at random, half among the largest

@@ -12,6 +12,7 @@
 #include <cfp/session/lines.hpp>
 #include <cfp/session/loss_along.hpp>
 #include <cfp/session/shared_batches.hpp>
+#include <cfp/session/sums_in_parts.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -113,20 +114,26 @@ class gradient_checker {
                       " divides nothing of the model; choose axis sizes that divide one of its dimensions");
     const std::unique_ptr<backend> all = threads(mesh, number::float64, o_.kernels);
     std::mt19937 random(static_cast<std::mt19937::result_type>(o_.seed));
-    for (int n = 1; n <= o_.plans; ++n) {
-      const std::string label = "random plan " + std::to_string(n) + " on " + o_.mesh;
-      derive(label, realise(label, g, mesh, d, random_choices(d, random), all->lowered_for()).code, g, *all);
-    }
+    const auto under = [&](const std::string& what, const std::vector<int>& choices) {
+      const std::string label = what + " on " + o_.mesh;
+      derive(label, realise(label, g, mesh, d, choices, all->lowered_for()).code, g, *all);
+    };
+    const std::optional<std::vector<int>> in_parts = sums_in_parts(g, d, random);
+    if (in_parts) under("the plan of sums in parts", *in_parts);
+    for (int n = 1; n <= o_.plans - in_parts.has_value(); ++n)
+      under("random plan " + std::to_string(n), random_choices(d, random));
   }
 
   void derive(const std::string& label, const program& p, const graph& g, backend& on) {
     std::vector<std::vector<double>>& slopes = derived_.emplace_back();
     out_.plans.push_back(label);
+    double& loss = out_.losses.emplace_back();
     for (const std::vector<double>& x : whole_) slopes.emplace_back(x.size());
     job(on, [&](rank& r) {
       const auto run = r.load(p, g, o_.seed);
       give(*run);
       run->step(1, 1);
+      if (r.leads()) loss = run->loss();
       for (std::size_t w = 0; w < asked_.size(); ++w)
         if (const int moment = first_moment(g, asked_[w]); moment >= 0) run->collect(moment, std::span(slopes[w]));
     });

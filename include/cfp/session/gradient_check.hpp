@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -42,11 +43,13 @@ struct gradient_check {
   };
   std::vector<of_tensor> tensors{};
   std::vector<std::string> plans{};  ///< gradients were derived under
+  std::vector<double> losses{};      ///< under each of them
   double loss = 0;
   double step = 0;  ///< of the differences, to either side
   std::uint64_t seed = 0;
 
   static constexpr double most_left_out = 0.1;
+  static constexpr double most_loss_apart = 1e-7;  ///< of the loss, or of 1 where that is less
 
   /// The tensor whose worst element is the furthest apart, in bounds; none where nothing was compared.
   const of_tensor* worst() const {
@@ -70,8 +73,18 @@ struct gradient_check {
     return std::all_of(tensors.begin(), tensors.end(),
                        [](const of_tensor& t) { return t.largest == 0 && t.worst.derived == 0; });
   }
+  /// How far the loss under a plan is from that of one rank, in shares of it.
+  double loss_apart(std::size_t plan) const {
+    const double d = std::abs(losses[plan] - loss) / std::max(1.0, std::abs(loss));
+    return std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
+  }
+  bool losses_hold() const {
+    for (std::size_t p = 0; p < losses.size(); ++p)
+      if (loss_apart(p) > most_loss_apart) return false;
+    return true;
+  }
   bool holds() const {
-    return std::isfinite(loss) && tried() > 0 && !depends_on_nothing() &&
+    return std::isfinite(loss) && losses_hold() && tried() > 0 && !depends_on_nothing() &&
            static_cast<double>(left_out()) <= most_left_out * static_cast<double>(tried()) &&
            std::all_of(tensors.begin(), tensors.end(), [](const of_tensor& t) { return t.worst.holds(); });
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/backend.hpp>
+#include <cfp/session/callback.hpp>
 #include <cfp/session/verified.hpp>
 
 #include <chrono>
@@ -39,8 +40,9 @@ class heard_steps {
   using clock = std::chrono::steady_clock;
 
  public:
-  heard_steps(rank& r, loaded_program& of, long first, const train_options& o, trained& out)
-      : rank_(r), of_(of), step_(first), options_(o), out_(out) {}
+  /// `told` is of the first rank alone.
+  heard_steps(rank& r, loaded_program& of, long first, const train_options& o, callback& told, trained& out)
+      : rank_(r), of_(of), step_(first), options_(o), told_(told), out_(out) {}
 
   bool stop() const { return stop_; }
 
@@ -54,7 +56,8 @@ class heard_steps {
         out_.loss.push_back(*loss);
         out_.ms.push_back(ms);
       }
-      if (options_.tell && rank_.number() == 0 && !options_.tell({step_, *loss, ms})) stop_ = true;
+      if (options_.tell && rank_.number() == 0 && !told_.go_on(options_.tell, step_report{step_, *loss, ms}))
+        stop_ = true;
       since_ = clock::now();
       told = true;
     }
@@ -68,6 +71,7 @@ class heard_steps {
   loaded_program& of_;
   long step_;
   const train_options& options_;
+  callback& told_;
   trained& out_;
   bool stop_ = false;
   clock::time_point since_ = clock::now();  // the last loss

@@ -1,13 +1,11 @@
 // What a session does: everything below brought together.
 #pragma once
 
-#include <cfp/export/plan_file.hpp>
-#include <cfp/export/plan_header.hpp>
 #include <cfp/plan/reasons.hpp>
-#include <cfp/session/first_process.hpp>
 #include <cfp/session/print.hpp>
 #include <cfp/session/race.hpp>
 #include <cfp/session/repeatable.hpp>
+#include <cfp/session/saved.hpp>
 #include <cfp/session/session_search.hpp>
 #include <cfp/session/verification.hpp>
 
@@ -27,14 +25,20 @@ CFP_INLINE session::~session() = default;
 CFP_INLINE session::session(session&&) noexcept = default;
 CFP_INLINE session& session::operator=(session&&) noexcept = default;
 
-CFP_INLINE const structure& session::overview() const { return *parts_->known; }
+CFP_INLINE session::parts& session::mine() const {
+  if (parts_ == nullptr) throw bad_input("the session was moved from: call the one that it was moved to");
+  return *parts_;
+}
+
+CFP_INLINE const structure& session::overview() const { return *mine().known; }
 
 CFP_INLINE const structure& session::analyse() {
-  parts& s = *parts_;
+  parts& s = mine();
   if (!s.known->needs.empty()) return *s.known;
   const decision_graph all = decisions(s.g, s.blocks, s.mesh, axis_choice::regathered);
   const target stored = bytes_of(s.o.type);
   for (const named_plan& n : compared_plans(s.mesh, has_experts(s.g), true)) {
+    s.tell("making the program of plan " + n.name);
     std::vector<int> choices = follow(n, all, s.mesh);
     for (int& c : choices) c = std::max(c, 0);
     const program code = realise(n.name, s.g, s.mesh, all, choices, stored).code;
@@ -45,13 +49,15 @@ CFP_INLINE const structure& session::analyse() {
   return *s.known;
 }
 
-CFP_INLINE const found_plan& session::plan() { return parts_->search(); }
+CFP_INLINE const found_plan& session::plan() { return mine().search(); }
 
 CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
-  parts& s = *parts_;
+  parts& s = mine();
   double predicted = 0;
+  s.tell("reading plan " + path);
   const std::vector<int> choices = s.saved_choices(path, &predicted);
   s.measured_before();
+  s.tell("making the program of plan " + path);
   found_plan out;
   out.best = realise("found", s.g, s.mesh, s.decided, choices, s.ranks().lowered_for());
   out.best.predicted_ms = predicted;
@@ -64,13 +70,14 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
 }
 
 CFP_INLINE void session::compare_with(const std::string& path) {
-  parts_->saved_choices(path);  // or it says why not
-  parts_->against = path;
-  parts_->found.reset();
+  parts& s = mine();
+  s.saved_choices(path);  // or it says why not
+  s.against = path;
+  s.found.reset();
 }
 
 CFP_INLINE std::string session::explain() {
-  parts& s = *parts_;
+  parts& s = mine();
   const found_plan& f = s.search();
   if (s.costs.nodes.empty()) throw bad_input("a plan from a file has no measurements to explain it by");
   std::vector<cfp::plan> all{f.best};
@@ -81,29 +88,28 @@ CFP_INLINE std::string session::explain() {
 }
 
 CFP_INLINE verification session::verify(const batch_source& batches, long steps) {
-  parts& s = *parts_;
+  parts& s = mine();
   if (steps < 1) throw bad_input("a verification has at least 1 step, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
   const batch_source same_each_time = repeatable(batches);
   const state_file<float>* const from = s.state ? &*s.state : nullptr;
   // One of the trainings, which take from one share of the time to another. A process that trains alone stops alone.
   const auto train_in = [&](backend& ranks, const program& p, const std::string& what, double begin, double end) {
-    bool stop = false;
+    detail::callback tell;
     train_options how;
     how.keep_changes = true;
     if (s.o.tell)
       how.tell = [&](const step_report& r) {
         const double share =
             static_cast<double>(r.step - (from != nullptr ? from->step() : 0)) / static_cast<double>(steps);
-        stop = !s.o.tell({what, begin + (end - begin) * share}) || stop;  // of steps on their way it is told after that
-        return !stop;
+        return tell.go_on(s.o.tell, progress{what, begin + (end - begin) * share});
       };
     s.tell(what, begin);
     trained out;
     try {
       out = cfp::train(ranks, p, s.g, same_each_time, steps, s.o.seed, how, from);
     } catch (const cancelled&) {}
-    if (s.o.tell) s.stop_if(stop);
+    if (s.o.tell) s.stop_if(tell);
     return out;
   };
   mesh_shape one;
@@ -135,10 +141,11 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
 
 CFP_INLINE training_report session::train(const batch_source& batches, long steps,
                                           const std::function<bool(const step_report&)>& tell) {
-  parts& s = *parts_;
+  parts& s = mine();
   detail::check(batches);
   if (steps < 0) throw bad_input("a training has 0 steps or more, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
+  s.tell("training", 0);
   if (!s.training) {
     s.training = std::make_unique<trainer>(s.ranks(), found.code, s.g, s.o.seed);
     s.lost_at = 0;
@@ -168,7 +175,7 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
 }
 
 CFP_INLINE plan_comparison session::compare(const batch_source& batches, int steps) {
-  parts& s = *parts_;
+  parts& s = mine();
   detail::check(batches);
   if (steps < 1) throw bad_input("a comparison has at least 1 step, not " + std::to_string(steps));
   const found_plan& f = s.search();
@@ -213,38 +220,7 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
   return out;
 }
 
-CFP_INLINE void session::load_state(const std::string& path) {
-  state_file<float> from = state_file<float>::open(path, parts_->g);  // or what was trained stays
-  parts_->training.reset();
-  parts_->state.emplace(std::move(from));
-  parts_->lost_at = 0;
-}
-
-CFP_INLINE void session::save_state(const std::string& path) {
-  parts& s = *parts_;
-  if (!s.training) train([](long) { return batch{}; }, 0);  // as training begins
-  if (s.lost_at > 0)
-    throw bad_input(path + ": not written: the loss of step " + std::to_string(s.lost_at) +
-                    " is no finite number, and neither are the weights behind it");
-  s.training->save(path);
-}
-
-CFP_INLINE void session::save_plan(const std::string& path) {
-  parts& s = *parts_;
-  const found_plan& f = s.search();
-  in_first_process(s.ranks(), [&] { write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1)); });
-}
-
-CFP_INLINE void session::save_header(const std::string& path) {
-  parts& s = *parts_;
-  const found_plan& f = s.search();
-  in_first_process(s.ranks(), [&] {
-    const segment_times times(s.blocks, s.segments, s.decided);
-    write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
-  });
-}
-
-CFP_INLINE const graph& session::training_graph() const { return parts_->g; }
-CFP_INLINE backend& session::ranks() { return parts_->ranks(); }
+CFP_INLINE const graph& session::training_graph() const { return mine().g; }
+CFP_INLINE backend& session::ranks() { return mine().ranks(); }
 
 }  // namespace cfp

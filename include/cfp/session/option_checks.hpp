@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
+#include <cfp/model/checked.hpp>
 #include <cfp/session/session.hpp>
 #include <cfp/session/texts.hpp>
 
@@ -13,11 +14,13 @@ namespace detail {
 
 /// Throws bad_input.
 inline void check(const session_options& o) {
-  if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
   if (!(o.deadline > 0 && o.deadline <= 1e9))
     throw bad_input("deadline must be seconds, more than 0 and at most 1e9, is " + detail::printed("%g", o.deadline));
   if (!(o.tolerance >= 0 && o.tolerance <= 1))
     throw bad_input("tolerance must be a share of the time, from 0 to 1, is " + detail::printed("%g", o.tolerance));
+  if (o.tolerance > 0 && !o.lazy)
+    throw bad_input("tolerance is of a lazy search alone, which then measures less: set lazy too, or leave it out");
+  checked_name(o.name);
   try {
     nlohmann::json(o.name).dump();
   } catch (const nlohmann::json::exception&) {

@@ -108,13 +108,13 @@ CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std:
 CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
   if (!(o.seconds > 0)) throw bad_input("seconds must be more than 0, are " + std::to_string(o.seconds));
   const auto begin = std::chrono::steady_clock::now();
-  if (o.micro_batches < 1) throw bad_input("micro_batches must be at least 1, is " + std::to_string(o.micro_batches));
+  checked_name(o.name);
   const bool by_table = !o.table.empty() || static_cast<bool>(o.measure_on.ms);
   if (by_table && (o.type != number::bfloat16 || o.unfused))
     throw bad_input("a table of operators is of the fused kernels in bfloat16; leave out the other type, and unfused");
   detail::measured_operators measured(o);
-  training how = o.how;
-  if (o.micro_batches > 1) how.micro_batches = o.micro_batches;
+  const training how = in_micro_batches(o.how, o.micro_batches);
+  if (o.tell && !o.tell({"making the training graph"})) throw cancelled();
   const graph g = [&] {
     const stage_timer differentiating(o.clock, stage::graph);
     return differentiate(refine(checked(forward)), checked(how));

@@ -177,6 +177,7 @@ CFP_INLINE std::string gradient_check::json() const {
   j["seed"] = seed;
   j["step"] = step;
   j["plans"] = plans;
+  j["losses"] = losses;
   j["tensors"] = nlohmann::ordered_json::array();
   for (const of_tensor& t : tensors) {
     nlohmann::ordered_json place = nlohmann::ordered_json::object();

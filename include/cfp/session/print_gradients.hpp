@@ -5,6 +5,7 @@
 #include <cfp/session/texts.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -17,6 +18,12 @@ CFP_INLINE std::vector<std::string> gradient_check::faults() const {
   if (tensors.empty()) out.push_back("nothing has a gradient: the model has no weights and no inputs of real numbers");
   if (!std::isfinite(loss)) out.push_back("it cannot be judged: the loss is no finite number");
   else if (depends_on_nothing()) out.push_back("it cannot be judged: the loss depends on nothing that was tried");
+  for (std::size_t p = 0; p < losses.size(); ++p)
+    if (std::isfinite(loss) && loss_apart(p) > most_loss_apart)
+      out.push_back(
+          printed("the loss is another one under a plan: %.6g under %s, %.6g on one rank, relative difference "
+                  "%.1e, at most %.0e; is an operator said to be linear (linearity::all) that is not?",
+                  losses[p], plans[p].c_str(), loss, loss_apart(p), most_loss_apart));
   for (const of_tensor& t : tensors)
     if (std::isfinite(loss) && !t.worst.holds())
       out.push_back("the gradient is not the loss's: " + detail::gradient_text(t) + ", derived under " + t.worst.plan);

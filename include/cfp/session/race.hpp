@@ -81,13 +81,14 @@ class racer {
 
 }  // namespace detail
 
-/// Runs all programs in turn, step by step, after a warm-up. Throws `cancelled`, bad_input for data that do not fit,
-/// and what `backend::run` does.
+/// Runs all programs in turn, step by step, after a warm-up. Throws `cancelled`, what `tell`
+/// threw, bad_input for data that do not fit, and what `backend::run` does.
 inline std::vector<observed> race(backend& on, const std::vector<const program*>& programs, const graph& g,
                                   const batch_source& data, const race_options& o = {}) {
   std::vector<observed> out(programs.size());
   shared_batches batches(g, data);
   bool enough = false;
+  detail::callback told;
   const auto all_steps = [&](rank& r) {
     detail::racer all(r, programs, g, batches, o);
     for (int s = 0; s < o.steps; ++s) {
@@ -100,7 +101,7 @@ inline std::vector<observed> race(backend& on, const std::vector<const program*>
         if (s == 0) out[p].sent = all.counted();
       }
       if (!o.tell) continue;
-      bool stop = r.number() == 0 && !o.tell(s + 1, o.steps);
+      bool stop = r.number() == 0 && !told.go_on(o.tell, s + 1, o.steps);
       r.agree(std::as_writable_bytes(std::span(&stop, 1)));
       if (!stop) continue;
       if (r.leads()) enough = true;
@@ -113,6 +114,7 @@ inline std::vector<observed> race(backend& on, const std::vector<const program*>
       all_steps(r);
     } catch (const shared_batches::ended&) {}
   });
+  told.rethrow();
   batches.rethrow();
   if (enough) throw cancelled();
   return out;

@@ -45,6 +45,7 @@ struct session_options {
   std::function<bool(const progress&)> tell{};
 };
 
+/// Of one that was moved from nothing can be asked: every call throws bad_input.
 class session {
  public:
   /// The model: a forward graph whose loss is set. Throws bad_input for options that do not fit, cfp::error for a
@@ -92,6 +93,7 @@ class session {
 
  private:
   struct parts;
+  parts& mine() const;
   std::unique_ptr<parts> parts_;
 };
 

@@ -12,6 +12,7 @@
 #include <cfp/model/trace.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/plan/usual_plans.hpp>
+#include <cfp/session/callback.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/option_checks.hpp>
 #include <cfp/session/session.hpp>
@@ -47,9 +48,9 @@ struct session::parts {
 
   parts(const graph& forward, session_options options);
 
-  // Throw `cancelled` on every process if one was told to stop.
+  // Throw `cancelled` on every process if one was told to stop, and on that one what its callback threw.
   void tell(const std::string& what, double share = -1);
-  void stop_if(bool told);
+  void stop_if(const detail::callback& told);
   std::unique_ptr<backend> make(number type) const;
   backend& ranks();
   backend& ranks_in_full();
@@ -101,14 +102,19 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
 CFP_INLINE session::parts::parts(const graph& forward, session_options options)
     : o(std::move(options)), mesh(read_mesh(o.mesh)) {
   detail::check(o);
-  if (o.micro_batches > 1) o.how.micro_batches = o.micro_batches;
+  o.how = in_micro_batches(o.how, o.micro_batches);
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();
+  tell("making the training graph");
   g = differentiate(refine(checked(forward)), checked(o.how));
+  tell("finding blocks");
   blocks = parallel_blocks(g);
+  tell("finding equal runs of blocks");
   segments = cfp::segments(g, blocks);
+  tell("listing what could be chosen");
   decided = decisions(g, blocks, mesh, detail::furthest(o));
   usual = compared_plans(mesh, has_experts(g), detail::furthest(o) == axis_choice::regathered);
+  tell("counting plans");
   structure s;
   s.model = o.name;
   s.mesh = to_string(mesh);
@@ -133,11 +139,14 @@ CFP_INLINE session::parts::parts(const graph& forward, session_options options)
 }
 
 CFP_INLINE void session::parts::tell(const std::string& what, double share) {
-  if (o.tell) stop_if(!o.tell({what, share}));
+  if (!o.tell) return;
+  detail::callback told;
+  told.go_on(o.tell, progress{what, share});
+  stop_if(told);
 }
 
-CFP_INLINE void session::parts::stop_if(bool told) {
-  double stop = told ? 1 : 0;
+CFP_INLINE void session::parts::stop_if(const detail::callback& told) {
+  double stop = told.enough() ? 1 : 0;
   if (on)
     on->run([&](rank& r) {
       double mine = stop;
@@ -145,6 +154,7 @@ CFP_INLINE void session::parts::stop_if(bool told) {
       r.barrier();
       if (r.leads()) stop = mine;
     });
+  told.rethrow();
   if (stop > 0) throw cancelled();
 }
 
@@ -203,18 +213,6 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) const {
     throw bad_input("replicated on " + std::to_string(ranks_here) + " ranks this needs " +
                     std::to_string(static_cast<long>(needed + 1)) + " GiB, the machine has " +
                     std::to_string(static_cast<long>(present)) + "; take a smaller model or batch, or only analyse it");
-}
-
-// A sentence: what of how much memory, and on GPUs what of that no plan can have.
-CFP_INLINE std::string session::parts::does_not_fit(const std::string& what) const {
-  std::string out = o.memory > 0 ? "memory " + std::to_string(o.memory)
-                                 : "memory of a GPU, " + std::to_string(device.total) + " bytes";
-  out += ": no plan fits" + (what.empty() ? "" : "; " + what);
-  if (!device) return out;
-  out += "; contexts, NCCL, libraries and others take " + std::to_string(device.taken()) + " of the GPU's " +
-         std::to_string(device.total);
-  if (o.memory == 0) out += "; with its memory given as a limit, weights may also be gathered again for backward";
-  return out;
 }
 
 CFP_INLINE std::string session::parts::id() const {

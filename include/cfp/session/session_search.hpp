@@ -57,6 +57,18 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   out.below_by = k.by;
 }
 
+// A sentence: what of how much memory, and on GPUs what of that no plan can have.
+CFP_INLINE std::string session::parts::does_not_fit(const std::string& what) const {
+  std::string out = o.memory > 0 ? "memory " + std::to_string(o.memory)
+                                 : "memory of a GPU, " + std::to_string(device.total) + " bytes";
+  out += ": no plan fits" + (what.empty() ? "" : "; " + what);
+  if (!device) return out;
+  out += "; contexts, NCCL, libraries and others take " + std::to_string(device.taken()) + " of the GPU's " +
+         std::to_string(device.total);
+  if (o.memory == 0) out += "; with its memory given as a limit, weights may also be gathered again for backward";
+  return out;
+}
+
 CFP_INLINE void session::parts::check_fits(const cfp::plan& p, const std::string& path) const {
   const std::optional<long> most = limit();
   const long needs = predicted_peak(p);

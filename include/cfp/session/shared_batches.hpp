@@ -6,6 +6,7 @@
 #include <cfp/model/batch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -113,6 +114,10 @@ class shared_batches {
     if ((v.type == element::index) != (indices != nullptr))
       throw fail(v.type == element::index ? "holds numbers, the model takes indices (std::int32_t)"
                                           : "holds indices, the model takes numbers (float)");
+    if (const auto* const numbers = std::get_if<std::vector<float>>(&at->second)) {
+      const auto none = std::find_if(numbers->begin(), numbers->end(), [](float x) { return std::isnan(x); });
+      if (none != numbers->end()) throw fail("holds nan at place " + std::to_string(none - numbers->begin()));
+    }
     if (indices == nullptr || v.fill.bound <= 0) return;
     for (std::size_t i = 0; i < indices->size(); ++i) {
       const long index = (*indices)[i];

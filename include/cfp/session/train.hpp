@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace cfp::inline v0_1 {
@@ -100,18 +101,20 @@ class trainer {
   /// Steps that were trained, those of a state it went on from included.
   long done() const { return done_; }
 
-  /// Trains so many steps more. Throws bad_input for data that do not fit, and `cancelled`: the steps before are kept.
-  /// Throws what `backend::run` does: then nothing is.
+  /// Trains so many steps more. Throws bad_input for data that do not fit, `cancelled`, and what `tell` threw (in the
+  /// process that calls it; in the others `cancelled`): the steps before are kept. Throws what `backend::run` does:
+  /// then nothing is.
   trained run(const batch_source& data, long steps, const train_options& o = {}) {
     trained out;
     detail::weights_of weights(g_, out);
     shared_batches batches(g_, data);
     const long first = done_, last = done_ + steps;
-    bool enough = false;
+    bool enough = false, apart = false;
+    detail::callback told;
     const auto steps_on = [&](rank& r) {
       loaded_program& mine = loaded(r);
       if (o.keep_changes) weights.before(r, mine);
-      detail::heard_steps heard(r, mine, first, o, out);
+      detail::heard_steps heard(r, mine, first, o, told, out);
       bool fitted = true;
       long s = first + 1;
       try {
@@ -125,8 +128,10 @@ class trainer {
       heard.hear(true);
       double begun[] = {static_cast<double>(s), -static_cast<double>(s)};
       r.combine(std::span(begun), reduction::min);
+      if (r.leads()) apart = begun[0] != -begun[1];
       if (begun[0] != -begun[1])
-        throw bad_input("processes have data for different steps, some to step " + std::to_string(s - 1) +
+        throw bad_input("processes have data for different steps, some to step " + last_of(begun[0]) +
+                        ", others to step " + last_of(-begun[1]) +
                         ": the source of batches must give the same in all of them");
       if (o.keep_changes && fitted) weights.after(r, mine);
       if (r.leads()) enough = heard.stop();
@@ -134,10 +139,11 @@ class trainer {
     try {
       on_all(steps_on);
     } catch (const rank_failure&) {  // of several processes perhaps one alone had such data
-      batches.rethrow();
+      if (!apart) batches.rethrow();
       throw;
     }
     done_ += static_cast<long>(out.loss.size());
+    told.rethrow();
     batches.rethrow();
     if (enough) throw cancelled();
     return out;
@@ -166,6 +172,8 @@ class trainer {
   }
 
  private:
+  static std::string last_of(double begun) { return std::to_string(static_cast<long>(begun) - 1); }
+
   loaded_program& loaded(rank& r) {
     {
       const std::lock_guard lock(mutex_);

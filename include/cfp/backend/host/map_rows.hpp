@@ -3,6 +3,10 @@
 
 #include <cfp/program/loop_nest.hpp>
 
+#if !defined(THRUST_DEVICE_SYSTEM) && !defined(__CUDACC__)  // else Thrust asks for CUDA's headers
+#define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
+#endif
+
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>

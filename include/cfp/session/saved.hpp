@@ -1,0 +1,47 @@
+// What a session leaves in files, and goes on from.
+#pragma once
+
+#include <cfp/export/plan_file.hpp>
+#include <cfp/export/plan_header.hpp>
+#include <cfp/file/new_file.hpp>
+#include <cfp/session/first_process.hpp>
+#include <cfp/session/session_search.hpp>
+
+#include <string>
+#include <utility>
+
+namespace cfp::inline v0_1 {
+
+CFP_INLINE void session::load_state(const std::string& path) {
+  parts& s = mine();
+  state_file<float> from = state_file<float>::open(path, s.g);  // or what was trained stays
+  s.training.reset();
+  s.state.emplace(std::move(from));
+  s.lost_at = 0;
+}
+
+CFP_INLINE void session::save_state(const std::string& path) {
+  parts& s = mine();
+  if (!s.training) train([](long) { return batch{}; }, 0);  // as training begins
+  if (s.lost_at > 0)
+    throw bad_input(path + ": not written: the loss of step " + std::to_string(s.lost_at) +
+                    " is no finite number, and neither are the weights behind it");
+  s.training->save(path);
+}
+
+CFP_INLINE void session::save_plan(const std::string& path) {
+  parts& s = mine();
+  const found_plan& f = s.search();
+  in_first_process(s.ranks(), [&] { write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1)); });
+}
+
+CFP_INLINE void session::save_header(const std::string& path) {
+  parts& s = mine();
+  const found_plan& f = s.search();
+  in_first_process(s.ranks(), [&] {
+    const segment_times times(s.blocks, s.segments, s.decided);
+    write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
+  });
+}
+
+}  // namespace cfp
