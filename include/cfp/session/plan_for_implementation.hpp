@@ -78,6 +78,18 @@ inline machine_plan::on_mesh priced_on(const mesh_plans& on) {
   return out;
 }
 
+// Time begins now.
+inline machine_options search_options(const machine_plan_options& o) {
+  if (!(o.seconds > 0)) throw bad_input("seconds must be more than 0, are " + std::to_string(o.seconds));
+  machine_options out;
+  if (o.seconds < 1e9)
+    out.until = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::lround(1000 * o.seconds));
+  out.memory = o.memory;
+  out.clock = o.clock;
+  out.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
+  return out;
+}
+
 inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, const machine& m) {
   return o.mesh.empty() ? meshes_of(m) : std::vector<mesh_shape>{read_mesh(o.mesh)};
 }
@@ -106,8 +118,7 @@ CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std:
 }
 
 CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
-  if (!(o.seconds > 0)) throw bad_input("seconds must be more than 0, are " + std::to_string(o.seconds));
-  const auto begin = std::chrono::steady_clock::now();
+  machine_options options = detail::search_options(o);
   checked_name(o.name);
   const bool by_table = !o.table.empty() || static_cast<bool>(o.measure_on.ms);
   if (by_table && (o.type != number::bfloat16 || o.unfused))
@@ -119,11 +130,6 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
     const stage_timer differentiating(o.clock, stage::graph);
     return differentiate(refine(checked(forward)), checked(how));
   }();
-  machine_options options;
-  options.memory = o.memory;
-  options.clock = o.clock;
-  if (o.seconds < 1e9) options.until = begin + std::chrono::milliseconds(std::lround(1000 * o.seconds));
-  options.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
   options.known = measured.known();
   const std::vector<mesh_shape> meshes = detail::meshes_to_search(o, m);
   std::size_t begun = 0;
