@@ -110,6 +110,8 @@ int main(int argc, char** argv) {
   app.add_option("--axes", axes, "most axes of a mesh; three are solved two at a time")
       ->check(CLI::Range(1, 3))
       ->capture_default_str();
+  app.add_option("--gap", options.gap, "how far a sum of parts may be above the least, relative to it")
+      ->capture_default_str();
   app.add_option("--memory", options.memory, "bytes of a device (0: what the machine says)");
   app.add_option("--seconds", options.solve_seconds, "of work, 1e9 additions each, that one solution may take at most")
       ->capture_default_str();

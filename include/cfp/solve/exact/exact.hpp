@@ -12,6 +12,7 @@
 #include <cfp/solve/cost_graph.hpp>
 #include <cfp/solve/exact/dominance.hpp>
 #include <cfp/solve/exact/run_elimination.hpp>
+#include <cfp/solve/make_problem.hpp>
 #include <cfp/solve/memory/budget.hpp>
 #include <cfp/solve/memory/incumbent.hpp>
 #include <cfp/solve/memory/least_memory.hpp>
