@@ -35,7 +35,6 @@ inline solution solve_within_limit(const problem& all, std::int64_t limit, const
     return answer;
   }
   if (!least.plan.empty()) best.offer(p, least.plan);
-  if (options.gap > 0) meter.spend(0.8 * meter.left());  // where near is enough, so is a little proof
   solution answer = best.finish(memory_search(p, limit, options, best, meter).run(bound));
   // Tables may have been split only where the least memory was sought; then all that is known is "more than
   // this".

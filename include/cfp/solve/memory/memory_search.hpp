@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include <cfp/solve/exact/dominance.hpp>
@@ -67,12 +68,13 @@ class memory_search {
     const problem p = narrow(now);
     if (p.dead) return;
     const auto finder = make_plan_finder(p, options_.max_entries / 4, meter_.left() / 8, options_);
-    const bool first = mixes_;
-    mixes_ = false;
+    const bool first = std::exchange(mixes_, false);
     constexpr double roughly = 0.02;
     std::vector<plan_indices> seen;
     const priced_bound priced = find_price(p, *finder, now, first ? 0 : roughly, &seen);
     if (first) offer_mixture(p, *finder, now.price, std::move(seen));
+    const double near = 4 * options_.gap * std::fabs(best_.time());  // a little more proof is enough
+    if (first && near > 0 && now.bound > best_.time() - near) meter_.spend(0.8 * meter_.left());
     if (now.bound >= goal(0) || priced.within.empty()) return leave(now);
     improve(p, priced.within);
     const bool fits = best_.offer(p, priced.within);
