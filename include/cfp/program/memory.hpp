@@ -1,19 +1,12 @@
 // Memory of a program, planned before it runs: lifetimes, then offsets in one arena.
 #pragma once
 
+#include <cfp/program/placed_pieces.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
 
 namespace cfp::inline v0_1 {
-
-inline constexpr long memory_alignment = 64;
-
-/// First and last instruction while which a buffer's memory is in use: of collectives beside, until they are known to
-/// be done.
-struct lifetime {
-  int from = -1, to = -1;
-};
 
 inline std::vector<lifetime> lifetimes(const program& p) {
   std::vector<lifetime> out(p.buffers.size());
@@ -38,7 +31,6 @@ inline std::vector<lifetime> lifetimes(const program& p) {
 
 /// Lets an all-reduce work in the memory of an operand that nothing reads afterwards.
 inline void reduce_in_place(program& p) {
-  std::vector<lifetime> life = lifetimes(p);
   std::vector<int> last_read(p.buffers.size(), -1);        // of a root: the instruction
   std::vector<std::vector<int>> others(p.buffers.size());  // buffers that share its memory
   for (std::size_t i = 0; i < p.code.size(); ++i)
@@ -57,59 +49,8 @@ inline void reduce_in_place(program& p) {
     others[static_cast<std::size_t>(from)].insert(others[static_cast<std::size_t>(from)].end(), moved.begin(),
                                                   moved.end());
     last_read[static_cast<std::size_t>(from)] = last_read[static_cast<std::size_t>(to)];
-    life[static_cast<std::size_t>(from)].to = life[static_cast<std::size_t>(to)].to;
   }
 }
-
-namespace detail {
-
-/// Pieces of the arena that are given away: all of them, and those in use in each of some stretches of a program, by
-/// where they begin.
-class placed_pieces {
- public:
-  struct piece {
-    lifetime when;
-    long from, to;  // in the arena
-  };
-
-  explicit placed_pieces(int instructions) : stretch_(instructions / stretches + 1), used_in_(stretches + 1) {}
-
-  /// The lowest place that is free for so long.
-  long lowest(const lifetime& when, long bytes) const {
-    static const std::vector<piece> none;
-    const int first = when.from / stretch_, last = when.to / stretch_;
-    const std::vector<piece>& a = last - first > 1 ? all_ : used_in_[static_cast<std::size_t>(first)];
-    const std::vector<piece>& b = last - first == 1 ? used_in_[static_cast<std::size_t>(last)] : none;
-    long at = 0;
-    for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-      const piece& other = j == b.size() || (i < a.size() && a[i].from <= b[j].from) ? a[i++] : b[j++];
-      if (other.when.to < when.from || when.to < other.when.from) continue;
-      if (other.from >= at + bytes) break;
-      at = std::max(at, (other.to + memory_alignment - 1) / memory_alignment * memory_alignment);
-    }
-    return at;
-  }
-
-  void put(const piece& p) {
-    insert(all_, p);
-    for (int s = p.when.from / stretch_; s <= p.when.to / stretch_; ++s)
-      insert(used_in_[static_cast<std::size_t>(s)], p);
-  }
-
- private:
-  static constexpr int stretches = 64;
-  static void insert(std::vector<piece>& into, const piece& p) {
-    into.insert(
-        std::upper_bound(into.begin(), into.end(), p, [](const piece& x, const piece& y) { return x.from < y.from; }),
-        p);
-  }
-
-  int stretch_;  // instructions
-  std::vector<piece> all_;
-  std::vector<std::vector<piece>> used_in_;  // each stretch
-};
-
-}  // namespace detail
 
 /// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory.
 /// Largest first, each at the lowest place that is free.

@@ -28,12 +28,11 @@ inline stream_order order_of(const program& p) {
   stream_order out;
   out.waits_for.assign(p.code.size(), -1);
   out.joined.assign(p.code.size(), -1);
-  std::vector<int> touched(p.buffers.size(), -1), under_way;
+  std::vector<int> touched(p.buffers.size(), -1), beside;
+  std::size_t first = 0;  // of those beside that are under way
   const auto join = [&](int upto, int at) {
-    while (!under_way.empty() && under_way.front() <= upto) {
-      out.joined[static_cast<std::size_t>(under_way.front())] = at;
-      under_way.erase(under_way.begin());
-    }
+    for (; first < beside.size() && beside[first] <= upto; ++first)
+      out.joined[static_cast<std::size_t>(beside[first])] = at;
   };
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     const int at = static_cast<int>(i);
@@ -45,13 +44,12 @@ inline stream_order order_of(const program& p) {
     };
     if (c.beside) {
       each([&](std::size_t b) { touched[b] = at; });
-      under_way.push_back(at);
+      beside.push_back(at);
       continue;
     }
     int& last = out.waits_for[i];
     each([&](std::size_t b) {
-      if (touched[b] >= 0 && std::find(under_way.begin(), under_way.end(), touched[b]) != under_way.end())
-        last = std::max(last, touched[b]);
+      if (first < beside.size() && touched[b] >= beside[first]) last = std::max(last, touched[b]);
     });
     if (last >= 0) join(last, at);
   }
