@@ -16,11 +16,17 @@ class shared_list {
   shared_list() = default;
   shared_list(std::vector<T> items) : held_(std::make_shared<const std::vector<T>>(std::move(items))) {}
 
-  [[nodiscard]] std::size_t size() const { return held_ ? held_->size() : 0; }
-  [[nodiscard]] bool empty() const { return size() == 0; }
+  operator const std::vector<T>&() const { return all(); }
+  [[nodiscard]] const std::vector<T>& all() const {
+    static const std::vector<T> none;
+    return held_ ? *held_ : none;
+  }
+
+  [[nodiscard]] std::size_t size() const { return all().size(); }
+  [[nodiscard]] bool empty() const { return all().empty(); }
   [[nodiscard]] const T& operator[](std::size_t i) const { return (*held_)[i]; }
-  [[nodiscard]] const T* begin() const { return held_ ? held_->data() : nullptr; }
-  [[nodiscard]] const T* end() const { return begin() + size(); }
+  [[nodiscard]] auto begin() const { return all().begin(); }
+  [[nodiscard]] auto end() const { return all().end(); }
 
   /// Tells lists apart that are held apart; equal ones may be.
   [[nodiscard]] const void* id() const { return held_.get(); }
