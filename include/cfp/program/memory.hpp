@@ -2,16 +2,20 @@
 #pragma once
 
 #include <cfp/program/placed_pieces.hpp>
+#include <cfp/program/readers.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
 inline std::vector<lifetime> lifetimes(const program& p) {
   std::vector<lifetime> out(p.buffers.size());
+  const std::vector<int> roots = detail::roots_of(p);
   const auto touch = [&](int b, int at) {
-    lifetime& l = out[static_cast<std::size_t>(p[b].root)];
+    lifetime& l = out[static_cast<std::size_t>(roots[static_cast<std::size_t>(b)])];
     if (l.from < 0) l.from = at;
     l.to = std::max(l.to, at);
   };
@@ -58,19 +62,20 @@ inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
   for (buffer& b : p.buffers) b.offset = -1;
-  std::vector<int> order;
+  std::vector<std::pair<long, int>> order;  // bytes, and of which buffer
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0)
-      order.push_back(static_cast<int>(b));
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return p[a].bytes > p[b].bytes; });
+      order.emplace_back(p.buffers[b].bytes, static_cast<int>(b));
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   p.arena_bytes = 0;
   detail::placed_pieces placed(static_cast<int>(p.code.size()));
-  for (int b : order) {
+  for (const auto& [bytes, b] : order) {
     const lifetime& mine = life[static_cast<std::size_t>(b)];
-    const long at = placed.lowest(mine, p[b].bytes);
+    const long at = placed.lowest(mine, bytes);
     p[b].offset = at;
-    p.arena_bytes = std::max(p.arena_bytes, at + p[b].bytes);
-    placed.put({mine, at, at + p[b].bytes});
+    p.arena_bytes = std::max(p.arena_bytes, at + bytes);
+    placed.put({mine, at, at + bytes});
   }
 }
 

@@ -39,18 +39,28 @@ struct buffer {
   }
 };
 
-/// Buffers by number, as many as there are.
+/// Buffers by number, as many as there are. Few, as most instructions have, take no memory of their own.
 class buffer_numbers {
  public:
-  constexpr int size() const { return static_cast<int>(all_.size()); }
-  constexpr void push(int b) { all_.push_back(b); }
-  constexpr int& operator[](int k) { return all_[static_cast<std::size_t>(k)]; }
-  constexpr int operator[](int k) const { return all_[static_cast<std::size_t>(k)]; }
-  constexpr auto begin() const { return all_.begin(); }
-  constexpr auto end() const { return all_.end(); }
+  constexpr int size() const { return count_; }
+  constexpr void push(int b) {
+    if (count_ < room) {
+      few_[count_++] = b;
+      return;
+    }
+    if (count_++ == room) many_.assign(few_, few_ + room);
+    many_.push_back(b);
+  }
+  constexpr int& operator[](int k) { return count_ <= room ? few_[k] : many_[static_cast<std::size_t>(k)]; }
+  constexpr int operator[](int k) const { return begin()[k]; }
+  constexpr const int* begin() const { return count_ <= room ? few_ : many_.data(); }
+  constexpr const int* end() const { return begin() + count_; }
 
  private:
-  std::vector<int> all_;
+  static constexpr int room = 4;
+  int few_[static_cast<std::size_t>(room)]{};
+  int count_ = 0;
+  std::vector<int> many_;  // all, where they are more
 };
 
 struct instruction {

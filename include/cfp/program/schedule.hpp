@@ -2,7 +2,7 @@
 // them.
 #pragma once
 
-#include <cfp/program/program.hpp>
+#include <cfp/program/readers.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -28,6 +28,7 @@ inline stream_order order_of(const program& p) {
   stream_order out;
   out.waits_for.assign(p.code.size(), -1);
   out.joined.assign(p.code.size(), -1);
+  const std::vector<int> roots = detail::roots_of(p);
   std::vector<int> touched(p.buffers.size(), -1), beside;
   std::size_t first = 0;  // of those beside that are under way
   const auto join = [&](int upto, int at) {
@@ -39,8 +40,8 @@ inline stream_order order_of(const program& p) {
     const instruction& c = p.code[i];
     if (at == p.begin || at == p.end) join(at, at);  // nothing is under way from one pass to the next
     const auto each = [&](const auto& f) {
-      for (const int b : c.in) f(static_cast<std::size_t>(p[b].root));
-      for (const int b : c.out) f(static_cast<std::size_t>(p[b].root));
+      for (const int b : c.in) f(static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]));
+      for (const int b : c.out) f(static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]));
     };
     if (c.beside) {
       each([&](std::size_t b) { touched[b] = at; });
