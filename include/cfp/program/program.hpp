@@ -21,20 +21,23 @@ struct buffer {
   bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
 
-  /// Of a view: its dimensions from the outermost, how far a step along each moves in the root's memory, and where
-  /// there it begins; in elements. Empty: neighbours follow one another, from where the root begins.
-  extents view_size{}, view_step{};
-  long first = 0;
+  int view = -1;   ///< how it walks the root's memory, by number among the program's; -1: neighbours follow one another
+  long first = 0;  ///< where in the root's memory it begins, in elements
 
-  constexpr bool is_view() const { return !view_size.empty(); }
-  /// How far in memory a step along a factor moves that in order would move by `step`; -1 if no one step does.
-  constexpr long step_of(long step, long size) const {
-    if (size == 1) return 0;
-    if (!is_view()) return step;
+  constexpr bool is_view() const { return view >= 0; }
+};
+
+/// Dimensions of a tensor from the outermost, and how far a step along each moves in memory; in elements.
+struct memory_view {
+  extents size{}, step{};
+
+  /// How far in memory a step along a factor moves that in order would move by `in_order`; -1 if no one step does.
+  constexpr long step_of(long in_order, long factor_size) const {
+    if (factor_size == 1) return 0;
     long inner = 1;
-    for (int d = view_size.size() - 1; d >= 0; inner *= view_size[d--])
-      if (step >= inner && step % inner == 0 && step * size <= inner * view_size[d])
-        return view_step[d] * (step / inner);
+    for (int d = size.size() - 1; d >= 0; inner *= size[d--])
+      if (in_order >= inner && in_order % inner == 0 && in_order * factor_size <= inner * size[d])
+        return step[d] * (in_order / inner);
     return -1;
   }
 };
@@ -43,6 +46,7 @@ struct buffer {
 class buffer_numbers {
  public:
   constexpr int size() const { return count_; }
+  constexpr bool empty() const { return count_ == 0; }
   constexpr void push(int b) {
     if (count_ < room) {
       few_[count_++] = b;
@@ -91,6 +95,7 @@ struct fusion {
 struct program {
   mesh_shape mesh;
   std::vector<buffer> buffers;
+  std::vector<memory_view> views;
   std::vector<instruction> code;
   std::vector<fusion> fusions;
   long real_bytes = 4;  ///< of a number that is not wide

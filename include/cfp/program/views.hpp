@@ -74,9 +74,13 @@ struct viewer {
         root(piece) == root(whole) || !is_free(piece, mover))
       return false;
     buffer& x = p[piece];
-    for (const signed char f : dims.factors) {
-      x.view_size.push(c.size[f]);
-      x.view_step.push(in_whole.stride[f]);
+    if (!dims.factors.empty()) {
+      x.view = static_cast<int>(p.views.size());
+      memory_view& view = p.views.emplace_back();
+      for (const signed char f : dims.factors) {
+        view.size.push(c.size[f]);
+        view.step.push(in_whole.stride[f]);
+      }
     }
     for (const signed char f : all.factors)
       if (dims.dim_of(f) < 0) x.first += n * in_whole.stride[f];
@@ -99,11 +103,13 @@ struct viewer {
     const call c = bind_call(p, g, p.code[static_cast<std::size_t>(i)], 0);
     const rule& r = c.r();
     const std::vector<buffer> before = buffers(pieces);
+    const std::size_t views = p.views.size();
     for (int n = 0; n < pieces.size(); ++n) {
       if (operands ? lay(i, pieces[n], whole, r.operands[n], r.results[0], c, c.result[0], n)
                    : lay(i, pieces[n], whole, r.results[n], r.operands[0], c, c.operand[0], n))
         continue;
       for (int k = 0; k < pieces.size(); ++k) p[pieces[k]] = before[static_cast<std::size_t>(k)];
+      p.views.resize(views);
       return false;
     }
     for (const int b : pieces) follow(static_cast<std::size_t>(b), root(whole));
