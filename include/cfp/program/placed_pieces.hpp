@@ -71,7 +71,7 @@ class placed_pieces {
     long at = 0;
     for (long before = -1; before != at;) {
       before = at;
-      for (const address_ranges* taken : asked_) at = taken->lowest(at, bytes);
+      for (std::size_t i = asked_.size(); i-- > 0;) at = asked_[i]->lowest(at, bytes);  // long stretches first
       at = past(first, when, at, bytes);
       if (last != first) at = past(last, when, at, bytes);
     }
