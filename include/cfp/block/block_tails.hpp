@@ -13,7 +13,7 @@ inline std::vector<int> block_tails(const graph& g, const wiring& wires, const g
   for (std::size_t b = 0; b < grown.size(); ++b)
     for (int a : grown.anchors(static_cast<int>(b))) leads[static_cast<std::size_t>(a)] = true;
   const auto readers = consumers(g);
-  std::vector<int> joined(n), order;  // an operation of the piece that it is part of, at last one that is itself there
+  std::vector<int> joined(n), order;  // itself, where it names its piece; else one nearer to that which does, or -1
   for (int i : topological_order(wires))
     if (g.at(i).when == phase::forward && grown.of(i) >= 0) order.push_back(i);
   for (auto at = order.rbegin(); at != order.rend(); ++at)

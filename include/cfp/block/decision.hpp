@@ -28,8 +28,8 @@ struct decision {
   int index = 0;                ///< of the part, or the value
   std::vector<int> operations;  ///< that it assigns
 
-  /// Decisions of which one has the assignments of another, in memory, are of equal operations, one by one, and have
-  /// equal choices.
+  /// Alike decisions hold these in common: those of one `assigned.id()` are of operations that are equal one by one,
+  /// and choose from the same.
   shared_list<std::vector<assignment>> assigned;  ///< [choice][operation]
   shared_list<strategy> strategies;               ///< [choice], of strategy_of_part
   shared_list<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor

@@ -25,7 +25,7 @@ struct fuser {
   std::vector<bool>& gone;          // instructions that are part of others
   const std::vector<bool>& leaves;  // values that are read by operations that the program does not have
   const std::vector<int>& roots;
-  const root_readers& readers;  // as it was: what became another instruction reads nothing that its parts do not
+  const root_readers& readers;  // as it was before: nobody asks for readers of what fused instructions compute
   std::vector<int> at{};        // per part: its instruction
   std::vector<int> outside{}, bound_now{};  // per number: the buffer, or -1
 

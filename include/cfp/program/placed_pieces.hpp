@@ -48,9 +48,9 @@ class address_ranges {
   std::vector<range> all_;
 };
 
-/// Pieces of the arena that are given away. Time is cut into stretches, and a tree over them (a segment tree) knows
-/// what is taken throughout a node and what at some time in it; of the two stretches in which a piece begins and ends,
-/// what is taken when is listed.
+/// Pieces of the arena that are given away. A tree over the instructions (a segment tree) knows of each node, a stretch
+/// of them, what is taken throughout and what at some time. Brief pieces, of which there are most, are in nodes of some
+/// length only; below they are listed.
 class placed_pieces {
  public:
   struct piece {
@@ -59,67 +59,82 @@ class placed_pieces {
   };
 
   explicit placed_pieces(int instructions)
-      : leaves_(std::bit_ceil(static_cast<unsigned>(instructions / stretch + 1))), ends_in_(leaves_),
-        throughout_(2 * leaves_), sometime_(2 * leaves_) {}
+      : leaves_(std::bit_ceil(static_cast<unsigned>(instructions + 1))), throughout_(2 * leaves_, -1),
+        sometime_(leaves_, -1), brief_(leaves_ / brief + 1) {}
 
   /// The lowest place that is free for so long.
   long lowest(const lifetime& when, long bytes) {
-    const std::size_t first = stretch_of(when.from), last = stretch_of(when.to);
     asked_.clear();
-    between(first, last, [&](std::size_t node) { ask(sometime_[node]); });
-    above(first, last, [&](std::size_t node) { ask(throughout_[node]); });
-    long at = 0;
-    for (long before = -1; before != at;) {
-      before = at;
-      for (std::size_t i = asked_.size(); i-- > 0;) at = asked_[i]->lowest(at, bytes);  // long stretches first
-      at = past(first, when, at, bytes);
-      if (last != first) at = past(last, when, at, bytes);
+    within(when, [&](std::size_t node) { ask(node < leaves_ ? sometime_[node] : throughout_[node]); });
+    above(when, [&](std::size_t node) { ask(throughout_[node]); });
+    const std::size_t first = at(when.from) / brief, last = at(when.to) / brief;
+    long out = 0;
+    for (long before = -1; before != out;) {
+      before = out;
+      for (std::size_t i = asked_.size(); i-- > 0;)  // long stretches first
+        out = ranges_[static_cast<std::size_t>(asked_[i])].lowest(out, bytes);
+      out = past(brief_[first], when, out, bytes);
+      if (last != first) out = past(brief_[last], when, out, bytes);
     }
-    return at;
+    return out;
   }
 
   void put(const piece& p) {
-    const std::size_t first = stretch_of(p.when.from), last = stretch_of(p.when.to);
     const piece whole{p.when, p.from, (p.to + memory_alignment - 1) / memory_alignment * memory_alignment};
-    insert(ends_in_[first], whole);
-    if (last != first) insert(ends_in_[last], whole);
-    between(first, last, [&](std::size_t node) {
-      throughout_[node].add(whole.from, whole.to);
-      sometime_[node].add(whole.from, whole.to);
+    const auto add = [&](int& to) { ranges(to).add(whole.from, whole.to); };
+    const std::size_t first = at(p.when.from), last = at(p.when.to);
+    const bool is_brief = last - first < brief;
+    above(p.when, [&](std::size_t node) {
+      if (!is_brief || node < 2 * leaves_ / brief) add(sometime_[node]);
     });
-    above(first, last, [&](std::size_t node) { sometime_[node].add(whole.from, whole.to); });
+    if (is_brief) {
+      insert(brief_[first / brief], whole);
+      if (last / brief != first / brief) insert(brief_[last / brief], whole);
+      return;
+    }
+    within(p.when, [&](std::size_t node) {
+      add(throughout_[node]);
+      if (node < leaves_) add(sometime_[node]);
+    });
   }
 
  private:
-  static constexpr int stretch = 32;  // instructions
-  static std::size_t stretch_of(int instruction) { return static_cast<std::size_t>(instruction / stretch); }
+  static constexpr std::size_t brief = 32;  // instructions
+  static std::size_t at(int instruction) { return static_cast<std::size_t>(instruction); }
 
-  // Nodes that together are the stretches between two.
+  // Nodes that together are a lifetime.
   template <class F>
-  void between(std::size_t first, std::size_t last, F&& f) const {
-    for (std::size_t a = first + 1 + leaves_, b = last + leaves_; a < b; a /= 2, b /= 2) {
+  void within(const lifetime& when, F&& f) const {
+    for (std::size_t a = at(when.from) + leaves_, b = at(when.to) + 1 + leaves_; a < b; a /= 2, b /= 2) {
       if (a % 2 == 1) f(a++);
       if (b % 2 == 1) f(--b);
     }
   }
-  // Nodes that one of two stretches is in: those above what is between them, too.
+  // Nodes above its first and last instruction: all above those, too.
   template <class F>
-  void above(std::size_t first, std::size_t last, F&& f) const {
-    for (std::size_t a = first + leaves_, b = last + leaves_; b > 0; a /= 2, b /= 2) {
+  void above(const lifetime& when, F&& f) const {
+    for (std::size_t a = (at(when.from) + leaves_) / 2, b = (at(when.to) + leaves_) / 2; a > 0; a /= 2, b /= 2) {
       f(a);
       if (a != b) f(b);
     }
   }
-  void ask(const address_ranges& taken) {
-    if (!taken.empty()) asked_.push_back(&taken);
+  void ask(int of) {
+    if (of >= 0) asked_.push_back(of);
   }
-  // The lowest free place from `at` on, as far as pieces take it that begin or end in a stretch.
-  long past(std::size_t of, const lifetime& when, long at, long bytes) const {
-    for (const piece& p : ends_in_[of]) {
-      if (p.from >= at + bytes) break;
-      if (p.when.to >= when.from && when.to >= p.when.from) at = std::max(at, p.to);
+  address_ranges& ranges(int& of) {
+    if (of < 0) {
+      of = static_cast<int>(ranges_.size());
+      ranges_.emplace_back();
     }
-    return at;
+    return ranges_[static_cast<std::size_t>(of)];
+  }
+  // The lowest place from `from` on that these leave free.
+  static long past(const std::vector<piece>& some, const lifetime& when, long from, long bytes) {
+    for (const piece& p : some) {
+      if (p.from >= from + bytes) break;
+      if (p.when.to >= when.from && when.to >= p.when.from) from = std::max(from, p.to);
+    }
+    return from;
   }
   static void insert(std::vector<piece>& into, const piece& p) {
     into.insert(
@@ -128,9 +143,10 @@ class placed_pieces {
   }
 
   std::size_t leaves_;
-  std::vector<std::vector<piece>> ends_in_;            // each stretch, by where they begin
-  std::vector<address_ranges> throughout_, sometime_;  // each node; that of all stretches is 1, below it 2n and 2n + 1
-  std::vector<const address_ranges*> asked_;
+  std::vector<int> throughout_, sometime_;  // ranges of each node; all instructions are node 1, its halves 2 and 3
+  std::vector<address_ranges> ranges_;
+  std::vector<std::vector<piece>> brief_;  // that begin or end in so many instructions, by where they begin
+  std::vector<int> asked_;
 };
 
 }  // namespace detail
