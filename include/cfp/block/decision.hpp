@@ -3,8 +3,8 @@
 
 #include <cfp/block/strategy.hpp>
 #include <cfp/core/explain.hpp>
-#include <cfp/core/shared_list.hpp>
 #include <cfp/model/sharding.hpp>
+#include <cfp/model/shared_list.hpp>
 
 #include <cstddef>
 #include <set>
