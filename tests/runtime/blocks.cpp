@@ -3,11 +3,12 @@
 
 #include "../random_graph.hpp"
 
+#include <cfp/block/decisions.hpp>
 #include <cfp/block/segments.hpp>
-#include <cfp/block/strategy.hpp>
 #include <cfp/families/read_config.hpp>
 #include <cfp/program/lower.hpp>
 
+#include <boost/dynamic_bitset.hpp>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/vf2_sub_graph_iso.hpp>
 
@@ -103,6 +104,20 @@ const family known_families[] = {{"gpt", [](long n) { return refine(gpt(sized(n)
                                  {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
                                  {"gshard", gshard_of_layers, 2, 14, 4, 16},
                                  {"t5", t5_of_layers, 1, 10, 5, 12}};
+
+// Per operation, all operations it depends on.
+std::vector<boost::dynamic_bitset<>> ancestors(const wiring& w) {
+  std::vector<boost::dynamic_bitset<>> out(boost::num_vertices(w), boost::dynamic_bitset<>(boost::num_vertices(w)));
+  for (int v : topological_order(w)) {
+    const auto at = static_cast<std::size_t>(v);
+    for (auto [e, end] = boost::in_edges(at, w); e != end; ++e) {
+      const auto p = boost::source(*e, w);
+      out[at] |= out[p];
+      out[at].set(p);
+    }
+  }
+  return out;
+}
 
 // All of them, and models nobody has written.
 struct subject {
@@ -320,6 +335,36 @@ TEST_CASE("every operator is in exactly one part, and blocks are convex") {
   }
 }
 
+TEST_CASE("whether an operator depends on a block as it grows is what its ancestors say") {
+  std::mt19937 random(23);
+  long asked = 0, dependent = 0;
+  for (const subject& x : all_subjects()) {
+    INFO(x.name);
+    const graph& g = x.forward;
+    const wiring w = wire(g, [&](int) { return true; });
+    const auto above = ancestors(w);
+    cfp::detail::growing_blocks grown(g, w);
+    std::vector<int> added;
+    for (const int c : topological_order(w)) {
+      grown.add(c);
+      added.push_back(c);
+      for (int n = 0; n < 4; ++n) {
+        const int o = added[random() % added.size()], b = grown.of(added[random() % added.size()]);
+        if (b < 0 || grown.of(o) == b) continue;
+        bool expected = false;
+        for (const int m : added)
+          expected =
+              expected || (grown.of(m) == b && above[static_cast<std::size_t>(o)].test(static_cast<std::size_t>(m)));
+        CHECK(grown.follows(o, b) == expected);
+        ++asked;
+        dependent += expected;
+      }
+    }
+  }
+  CHECK(dependent > 1000);
+  CHECK(asked > dependent + 1000);
+}
+
 TEST_CASE("what one of several readers of a tensor leads to is decided apart") {
   model net;
   const dimension batch{"batch", 8}, sequence{"sequence", 64}, width{"width", 64}, hidden{"hidden", 64};
@@ -511,6 +556,65 @@ TEST_CASE("parts of equal fingerprints are isomorphic, of different fingerprints
   }
   CHECK(equal > 60);
   CHECK(different > 300);
+}
+
+TEST_CASE("decisions that are alike share their choices, which are those of each alone") {
+  for (const subject& x : all_subjects()) {
+    INFO(x.name);
+    const graph g = differentiate(x.forward);
+    const block_structure s = parallel_blocks(g);
+    mesh_shape mesh;
+    for (const char* axis : {"data", "model"}) mesh.axes.push({name(axis), 2});
+    const decision_graph d = decisions(g, s, mesh);
+    for (const decision& n : d.nodes) {
+      std::vector<std::string> names;
+      if (n.kind == decision::strategy_of_part) {
+        const strategy_space space(g, s.parts[static_cast<std::size_t>(n.index)], mesh);
+        std::vector<assignment> all(g.operations.size());
+        for (const strategy& choice : space.all) {
+          space.assign(choice, all);
+          bool fits = true;
+          std::vector<assignment> mine;
+          for (const int o : n.operations) {
+            mine.push_back(all[static_cast<std::size_t>(o)]);
+            fits = fits && admissible(g.at(o).r, g.at(o).op->linear, g.at(o).sizes, mine.back(), mesh);
+          }
+          if (!fits) continue;
+          CHECK(mine == n.assigned[names.size()]);
+          names.push_back(space.text(choice));
+        }
+        CHECK(names == std::vector<std::string>(n.names.begin(), n.names.end()));
+      } else if (n.kind == decision::forms_of_tensor) {  // one of those its readers need, or two
+        for (const decision_edge& e : d.edges)
+          if (const decision& reader = d.nodes[static_cast<std::size_t>(e.to)];
+              &d.nodes[static_cast<std::size_t>(e.from)] == &n)
+            for (std::size_t c = 0; c < reader.choices(); ++c) {
+              const std::string needed = describe(needed_by(g, reader, c, n.index), g[n.index], mesh);
+              if (std::find(names.begin(), names.end(), needed) == names.end()) names.push_back(needed);
+            }
+        std::vector<std::string> single;
+        for (std::size_t c = 0; c < n.choices(); ++c)
+          if (n.forms[c].size() == 1) single.push_back(n.names[c]);
+        CHECK(names == single);
+      }
+    }
+  }
+  // A deeper model has no more of them.
+  for (const family& f : known_families) {
+    INFO(f.name);
+    std::set<std::size_t> unique;
+    for (const long periods : {4, 7}) {
+      const graph g = differentiate(f.forward(periods * f.period));
+      mesh_shape mesh;
+      mesh.axes.push({name("data"), 2});
+      std::set<const void*> lists;
+      const decision_graph d = decisions(g, parallel_blocks(g), mesh);
+      for (const decision& n : d.nodes) lists.insert(n.assigned.id());
+      CHECK(lists.size() < d.nodes.size());
+      unique.insert(lists.size());
+    }
+    CHECK(unique.size() == 1);
+  }
 }
 
 }  // namespace blocks_tests

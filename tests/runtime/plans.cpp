@@ -226,7 +226,7 @@ TEST_CASE("a saved plan names its choices") {
   decision_graph alike = d;
   for (decision& n : alike.nodes) {
     n.title = "one";
-    for (std::string& name : n.names) name = "same";
+    n.names = std::vector<std::string>(n.names.size(), "same");
   }
   CHECK(read(to_json(p, g, mesh, alike, "tiny"), alike) == p.choices);
 }

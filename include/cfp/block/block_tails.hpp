@@ -13,7 +13,7 @@ inline std::vector<int> block_tails(const graph& g, const wiring& wires, const g
   for (std::size_t b = 0; b < grown.size(); ++b)
     for (int a : grown.anchors(static_cast<int>(b))) leads[static_cast<std::size_t>(a)] = true;
   const auto readers = consumers(g);
-  std::vector<int> piece(n), order;
+  std::vector<int> joined(n), order;  // itself, where it names its piece; else one nearer to that which does, or -1
   for (int i : topological_order(wires))
     if (g.at(i).when == phase::forward && grown.of(i) >= 0) order.push_back(i);
   for (auto at = order.rbegin(); at != order.rend(); ++at)
@@ -21,24 +21,28 @@ inline std::vector<int> block_tails(const graph& g, const wiring& wires, const g
       for (int c : readers[static_cast<std::size_t>(v)])
         if (grown.of(c) == grown.of(*at) && leads[static_cast<std::size_t>(c)])
           leads[static_cast<std::size_t>(*at)] = true;
-  for (int i : order) piece[static_cast<std::size_t>(i)] = leads[static_cast<std::size_t>(i)] ? -1 : i;
+  for (int i : order) joined[static_cast<std::size_t>(i)] = leads[static_cast<std::size_t>(i)] ? -1 : i;
+  const auto piece = [&](int i) {
+    for (int to; i >= 0 && (to = joined[static_cast<std::size_t>(i)]) != i; i = to)
+      if (to >= 0) joined[static_cast<std::size_t>(i)] = joined[static_cast<std::size_t>(to)];
+    return i;
+  };
   for (bool again = true; again;) {
     again = false;
     for (int i : order)
       for (int v : g.at(i).results) {
         std::set<int> ways;
         for (int c : readers[static_cast<std::size_t>(v)])
-          if (g.at(c).when == phase::forward)
-            ways.insert(grown.of(c) == grown.of(i) ? piece[static_cast<std::size_t>(c)] : -2 - c);
-        const int mine = piece[static_cast<std::size_t>(i)];
+          if (g.at(c).when == phase::forward) ways.insert(grown.of(c) == grown.of(i) ? piece(c) : -2 - c);
+        const int mine = piece(i);
         if (ways.size() != 1 || *ways.begin() < 0 || *ways.begin() == mine) continue;
-        for (int o : order)
-          if (grown.of(o) == grown.of(i) && piece[static_cast<std::size_t>(o)] == *ways.begin())
-            piece[static_cast<std::size_t>(o)] = mine;
+        joined[static_cast<std::size_t>(*ways.begin())] = mine;
         again = true;
       }
   }
-  return piece;
+  std::vector<int> out(n);
+  for (int i : order) out[static_cast<std::size_t>(i)] = piece(i);
+  return out;
 }
 
 }  // namespace cfp::detail

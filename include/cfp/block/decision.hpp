@@ -4,6 +4,7 @@
 #include <cfp/block/strategy.hpp>
 #include <cfp/core/explain.hpp>
 #include <cfp/model/sharding.hpp>
+#include <cfp/model/shared_list.hpp>
 
 #include <cstddef>
 #include <set>
@@ -22,14 +23,17 @@ struct decision {
     of_all_weights,      ///< what concerns all weights at once, the norm of all gradients: parts of its sum as long as
                          ///< possible
   } kind = strategy_of_part;
-  std::string label;                              ///< for people, no two of a kind alike
-  std::string title;                              ///< of what it decides; several may have one
-  int index = 0;                                  ///< of the part, or the value
-  std::vector<int> operations;                    ///< that it assigns
-  std::vector<std::vector<assignment>> assigned;  ///< [choice][operation]
-  std::vector<strategy> strategies;               ///< [choice], of strategy_of_part
-  std::vector<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor
-  std::vector<std::string> names;                 ///< [choice], for people
+  std::string label;            ///< for people, no two of a kind alike
+  std::string title;            ///< of what it decides; several may have one
+  int index = 0;                ///< of the part, or the value
+  std::vector<int> operations;  ///< that it assigns
+
+  /// Alike decisions hold these in common: those of one `assigned.id()` are of operations that are equal one by one,
+  /// and choose from the same.
+  shared_list<std::vector<assignment>> assigned;  ///< [choice][operation]
+  shared_list<strategy> strategies;               ///< [choice], of strategy_of_part
+  shared_list<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor
+  shared_list<std::string> names;                 ///< [choice], for people
 
   std::size_t choices() const { return names.size(); }
 };

@@ -2,9 +2,10 @@
 // in which partitions they are materialised, and in which placement their gradients are added.
 #pragma once
 
-#include <cfp/block/decision.hpp>
 #include <cfp/block/fingerprint.hpp>
-#include <cfp/core/convert.hpp>
+#include <cfp/block/known_choices.hpp>
+#include <cfp/block/known_partitions.hpp>
+#include <cfp/block/tensor_forms.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -14,7 +15,7 @@ class decision_builder {
  public:
   decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
                    const held_axis& held)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1) {}
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1), known_(g) {}
 
   decision_graph run() {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
@@ -45,20 +46,42 @@ class decision_builder {
     }
   }
 
-  void own(const decision& d) {
+  void own(decision d) {
     for (int o : d.operations) owner_[static_cast<std::size_t>(o)] = static_cast<int>(out_.nodes.size());
-    out_.nodes.push_back(d);
+    out_.nodes.push_back(std::move(d));
+  }
+  decision of_value(decision::kind_t kind, int v, const std::vector<int>& operations) const {
+    decision d;
+    d.kind = kind;
+    d.index = v;
+    d.label = std::string(g_[v].label.view());
+    d.operations = operations;
+    return d;
   }
 
   void add_part(int index) {
     const part& p = s_.parts[static_cast<std::size_t>(index)];
-    const strategy_space space(g_, p, mesh_, furthest_, held_.axis,
-                               held_.axis < 0 ? axis_choice{} : held_.of_part[static_cast<std::size_t>(index)]);
+    const axis_choice held = held_.axis < 0 ? axis_choice{} : held_.of_part[static_cast<std::size_t>(index)];
     decision d;
     d.index = index;
     d.label = p.kind != part::body ? std::string(g_[g_.at(p.forward.back()).results[0]].label.view())
                                    : s_.blocks[static_cast<std::size_t>(p.block)].label;
     d.operations = p.operations;
+    std::string key = known_.key(d);
+    const auto put_number = [&](auto x) { key.append(std::to_string(x)) += ' '; };
+    for (const int x : {held.split, held.target, static_cast<int>(held.rest)}) put_number(x);
+    for (const std::vector<int>* some : {&p.forward, &p.anchors}) {
+      for (const int o : *some)
+        put_number(std::lower_bound(p.operations.begin(), p.operations.end(), o) - p.operations.begin());
+      key += ';';
+    }
+    for (const std::string& reason : known_.give(d, std::move(key), [&] { return strategies_of(p, held); }))
+      out_.dropped.push_back(d.label + ": " + reason);
+    own(std::move(d));
+  }
+  choice_set strategies_of(const part& p, const axis_choice& held) {
+    const strategy_space space(g_, p, mesh_, furthest_, held_.axis, held);
+    choice_set out;
     std::vector<assignment> all(g_.operations.size());
     for (const strategy& s : space.all) {
       space.assign(s, all);
@@ -69,32 +92,35 @@ class decision_builder {
         fits = fits && admissible(g_.at(o).r, g_.at(o).op->linear, g_.at(o).sizes, mine.back(), mesh_);
       }
       if (!fits) continue;
-      d.assigned.push_back(std::move(mine));
-      d.names.push_back(space.text(s));
-      d.strategies.push_back(s);
+      out.assigned.push_back(std::move(mine));
+      out.names.push_back(space.text(s));
+      out.strategies.push_back(s);
     }
-    for (const std::string& reason : space.dropped) out_.dropped.push_back(d.label + ": " + reason);
+    out.dropped = space.dropped;
     out_.uneven.insert(space.uneven.begin(), space.uneven.end());
-    own(d);
+    return out;
   }
 
   // Distinct partitions in which parts need a tensor, partial ones apart.
-  std::vector<partition> needs(int v, bool partial_too) const {
+  std::vector<partition> needs(int v, bool partial_too) {
     std::vector<partition> found;
-    for (int node : reading(v)) {
-      const decision& d = out_.nodes[static_cast<std::size_t>(node)];
-      for (std::size_t c = 0; c < d.choices(); ++c) add_distinct(found, needed_by(g_, d, c, v), partial_too);
-    }
+    for (int node : reading(v))
+      add_distinct(found, partitions_[partitions_.before(g_, out_.nodes[static_cast<std::size_t>(node)], v)],
+                   partial_too);
     return found;
   }
-  static void add_distinct(std::vector<partition>& found, const partition& p, bool partial_too) {
-    if ((partial_too || !p.is_partial()) && std::find(found.begin(), found.end(), p) == found.end()) found.push_back(p);
+  static void add_distinct(std::vector<partition>& found, const known_partitions::list& some, bool partial_too) {
+    for (const partition& p : some.all)
+      if ((partial_too || !p.is_partial()) && std::find(found.begin(), found.end(), p) == found.end())
+        found.push_back(p);
   }
   std::vector<int> reading(int v) const {
-    std::set<int> nodes;
+    std::vector<int> nodes;
     for (int o : readers_[static_cast<std::size_t>(v)])
-      if (const int n = owner_[static_cast<std::size_t>(o)]; n >= 0 && n != producer(v)) nodes.insert(n);
-    return {nodes.begin(), nodes.end()};
+      if (const int n = owner_[static_cast<std::size_t>(o)]; n >= 0 && n != producer(v)) nodes.push_back(n);
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    return nodes;
   }
   int producer(int v) const {
     if (const auto at = resting_.find(v); at != resting_.end()) return at->second;
@@ -111,60 +137,54 @@ class decision_builder {
     return a;
   }
 
-  void add_choices(decision& d, const std::vector<partition>& partitions) {
-    for (const partition& p : partitions) {
-      if (!divides(p, g_[d.index].shape, mesh_)) continue;
-      std::vector<assignment> mine;
-      for (int o : d.operations) mine.push_back(under(g_.at(o), p));
-      d.assigned.push_back(std::move(mine));
-      d.names.push_back(describe(p, g_[d.index], mesh_));
-    }
+  // A decision on one of these partitions, as far as they divide.
+  void add_placed(decision d, const std::vector<partition>& partitions) {
+    const value& x = g_[d.index];
+    std::string key = known_.key(d);
+    for (const partition& p : partitions) put(key, p);
+    known_.give(d, std::move(key), [&] {
+      choice_set out;
+      for (const partition& p : partitions) {
+        if (!divides(p, x.shape, mesh_)) continue;
+        out.assigned.emplace_back();
+        for (int o : d.operations) out.assigned.back().push_back(under(g_.at(o), p));
+        out.names.push_back(describe(p, x, mesh_));
+      }
+      return out;
+    });
+    own(std::move(d));
   }
 
   void add_of_all(const std::vector<int>& operations) {
-    decision d;
-    d.kind = decision::of_all_weights;
-    d.index = g_.at(operations.back()).results[0];
-    d.label = std::string(g_[d.index].label.view());
-    d.operations = operations;
-    d.names.push_back("replicated");
-    d.assigned.emplace_back();
-    for (int o : operations) {
-      assignment a;
-      for (int axis = 0; axis < mesh_.rank(); ++axis)
-        if (mesh_.size(axis) > 1 && g_.at(o).op->linear == linearity::all) a.factor[axis] = assignment::partial;
-      d.assigned.back().push_back(a);
-    }
-    own(d);
+    decision d = of_value(decision::of_all_weights, g_.at(operations.back()).results[0], operations);
+    known_.give(d, known_.key(d), [&] {
+      choice_set out{{{}}, {}, {}, {"replicated"}, {}};
+      for (int o : operations) {
+        assignment a;
+        for (int axis = 0; axis < mesh_.rank(); ++axis)
+          if (mesh_.size(axis) > 1 && g_.at(o).op->linear == linearity::all) a.factor[axis] = assignment::partial;
+        out.assigned.back().push_back(a);
+      }
+      return out;
+    });
+    own(std::move(d));
   }
 
   void add_weight(int v, const std::vector<int>& operations) {
-    decision d;
-    d.kind = decision::rest_of_weight;
-    d.index = v;
-    d.label = std::string(g_[v].label.view());
-    d.operations = operations;
-    add_choices(d, needs(v, false));
+    const std::vector<partition> found = needs(v, false);
     resting_[v] = static_cast<int>(out_.nodes.size());
-    own(d);
+    add_placed(of_value(decision::rest_of_weight, v, operations), found);
   }
 
   void add_sum(int v, const std::vector<int>& operations) {
-    decision d;
-    d.kind = decision::gradient_placement;
-    d.index = v;
-    d.label = std::string(g_[v].label.view());
+    decision d = of_value(decision::gradient_placement, v, operations);
     d.label += ".grad";
-    d.operations = operations;
     std::vector<partition> found = needs(v, false);
     for (int o : operations)
       for (int x : g_.at(o).operands)
-        if (const int from = producer(x); from >= 0) {
-          const decision& source = out_.nodes[static_cast<std::size_t>(from)];
-          for (std::size_t c = 0; c < source.choices(); ++c) add_distinct(found, held_after(g_, source, c, x), true);
-        }
-    add_choices(d, found);
-    own(d);
+        if (const int from = producer(x); from >= 0)
+          add_distinct(found, partitions_[partitions_.after(g_, out_.nodes[static_cast<std::size_t>(from)], x)], true);
+    add_placed(std::move(d), found);
   }
 
   void add_flow(int v) {
@@ -178,37 +198,24 @@ class decision_builder {
       out_.edges.push_back({from, to[0], v});
       return;
     }
-    decision d;
-    d.kind = decision::forms_of_tensor;
-    d.index = v;
-    d.label = std::string(x.label.view());
-    const std::vector<partition> wanted = needs(v, true);
-    for (std::size_t a = 0; a < wanted.size(); ++a) {
-      add_form(d, {{wanted[a]}, 1});
-      for (std::size_t b = a + 1; b < wanted.size(); ++b)
-        if (!local(wanted[a], wanted[b], x) && !local(wanted[b], wanted[a], x))
-          add_form(d, {{wanted[a], wanted[b]}, 2});
-    }
     const int hub = static_cast<int>(out_.nodes.size());
-    out_.nodes.push_back(d);
+    add_forms(v);
     out_.edges.push_back({from, hub, v});
     for (int n : to) out_.edges.push_back({hub, n, v});
   }
 
-  bool local(const partition& a, const partition& b, const value& x) const {
-    const conversion c = convert(a, b, x.shape, 4, mesh_);
-    return c.possible && c.collectives() == 0;
+  // A tensor with several readers.
+  void add_forms(int v) {
+    const value& x = g_[v];
+    decision d = of_value(decision::forms_of_tensor, v, {});
+    const std::vector<partition> wanted = needs(v, true);
+    std::string key = known_.key(d);
+    for (int i = 0; i < x.rank(); ++i)
+      key.append(x.dims[i].view()).append(1, '=').append(std::to_string(x.shape[i])) += ' ';
+    for (const partition& p : wanted) put(key, p);
+    known_.give(d, std::move(key), [&] { return forms_of(x, wanted, mesh_); });
+    own(std::move(d));
   }
-  void add_form(decision& d, const list<partition, 2>& forms) const {
-    std::string label;
-    for (const partition& p : forms) {
-      if (!label.empty()) label += " and ";
-      label += describe(p, g_[d.index], mesh_);
-    }
-    d.forms.push_back(forms);
-    d.names.push_back(label);
-  }
-
   const graph& g_;
   const block_structure& s_;
   const mesh_shape& mesh_;
@@ -217,6 +224,8 @@ class decision_builder {
   std::vector<int> owner_;
   std::vector<std::vector<int>> readers_;
   std::map<int, int> resting_;  // weight -> decision that holds it
+  known_choices known_;
+  known_partitions partitions_;
   decision_graph out_;
 };
 

@@ -5,11 +5,10 @@
 #include <cfp/block/own_dimensions.hpp>
 #include <cfp/model/wiring.hpp>
 
-#include <boost/dynamic_bitset.hpp>
-
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,10 @@ namespace cfp::inline v0_1::detail {
 class growing_blocks {
  public:
   growing_blocks(const graph& g, const wiring& wires)
-      : g_(g), above_(ancestors(wires)), block_of_(g.operations.size(), -1), tag_(g.values.size()) {}
+      : g_(g), wires_(wires), place_(g.operations.size()), block_of_(g.operations.size(), -1), tag_(g.values.size()) {
+    int place = 0;
+    for (const int o : topological_order(wires)) place_[static_cast<std::size_t>(o)] = place++;
+  }
 
   /// Takes an operation into the blocks that reach it, which become one; or lets an anchor begin a block.
   void add(int c) {
@@ -32,14 +34,48 @@ class growing_blocks {
   /// Of a block that grew, not sorted.
   const std::vector<int>& anchors(int b) const { return blocks_[static_cast<std::size_t>(b)].anchors; }
 
+  /// Whether an operation outside of block b depends on a member of it. What stands before all members does not, and
+  /// what was found out stays so: a member that is added later stands behind all that was added before.
+  bool follows(int o, int b) {
+    growing& grown = blocks_[static_cast<std::size_t>(b)];
+    using in_edges = decltype(boost::in_edges(0, wires_));
+    std::vector<std::pair<int, in_edges>> way;  // up from o
+    const auto enter = [&](int at) { way.emplace_back(at, boost::in_edges(static_cast<std::size_t>(at), wires_)); };
+    enter(o);
+    while (!way.empty()) {
+      auto& [at, edges] = way.back();
+      const auto known = grown.followers.find(at);
+      bool found = known != grown.followers.end() && known->second;
+      if (known != grown.followers.end() && !known->second) edges.first = edges.second;
+      int next = -1;
+      for (; !found && next < 0 && edges.first != edges.second; ++edges.first) {
+        const auto from = static_cast<int>(boost::source(*edges.first, wires_));
+        found = of(from) == b;
+        if (place_[static_cast<std::size_t>(from)] > grown.first) next = from;
+      }
+      if (found) {
+        for (const auto& [between, rest] : way) grown.followers[between] = true;
+        return true;
+      }
+      if (next >= 0) {
+        enter(next);
+      } else {
+        grown.followers[at] = false;
+        way.pop_back();
+      }
+    }
+    return false;
+  }
+
  private:
   struct origin_tag {
     int block = -1, group = -1, atom = -1;
   };
   struct growing {
     std::vector<int> members, anchors;
-    std::vector<std::set<int>> alive;  // per own dimension, the factors it could still be split by
-    boost::dynamic_bitset<> set;
+    std::vector<std::set<int>> alive;           // per own dimension, the factors it could still be split by
+    int first = 0;                              // the lowest place of a member
+    std::unordered_map<int, bool> followers{};  // of some operations outside: whether they depend on a member
   };
 
   // Does block b arrive at c with every own dimension as exactly one parallel factor? Returns per own dimension the
@@ -94,11 +130,9 @@ class growing_blocks {
         feeding.insert(root(block_of_[static_cast<std::size_t>(p)]));
     std::vector<int> candidates;
     for (int b : feeding) {  // convex: nothing outside the block lies between it and c
-      const growing& grown = blocks_[static_cast<std::size_t>(b)];
       bool convex = true;
       for (int v : o.operands)
-        if (const int p = g_[v].producer; p >= 0 && !grown.set.test(static_cast<std::size_t>(p)))
-          convex = convex && !above_[static_cast<std::size_t>(p)].intersects(grown.set);
+        if (const int p = g_[v].producer; p >= 0 && of(p) != b) convex = convex && !follows(p, b);
       if (convex) candidates.push_back(b);
     }
     if (candidates.empty()) return false;
@@ -109,7 +143,6 @@ class growing_blocks {
     for (std::size_t k = 1; k < candidates.size(); ++k) merge(candidates[k], into);
     growing& grown = blocks_[static_cast<std::size_t>(into)];
     grown.members.push_back(c);
-    grown.set.set(static_cast<std::size_t>(c));
     block_of_[static_cast<std::size_t>(c)] = into;
     if (!own_dimensions(g_, c).empty()) grown.anchors.push_back(c);
     std::map<int, origin_tag> by_factor;
@@ -130,8 +163,12 @@ class growing_blocks {
     merged_into_[static_cast<std::size_t>(from)] = into;
     b.members.insert(b.members.end(), a.members.begin(), a.members.end());
     b.anchors.insert(b.anchors.end(), a.anchors.begin(), a.anchors.end());
-    b.set |= a.set;
+    b.first = std::min(a.first, b.first);
+    std::erase_if(b.followers, [](const auto& known) { return !known.second; });
+    for (const auto& [o, follows_it] : a.followers)
+      if (follows_it) b.followers[o] = true;
     for (int m : a.members) block_of_[static_cast<std::size_t>(m)] = into;
+    a = {};
   }
 
   void start(int c, const std::vector<std::vector<int>>& own) {
@@ -139,8 +176,7 @@ class growing_blocks {
     growing grown;
     grown.members = {c};
     grown.anchors = {c};
-    grown.set.resize(g_.operations.size());
-    grown.set.set(static_cast<std::size_t>(c));
+    grown.first = place_[static_cast<std::size_t>(c)];
     std::map<int, origin_tag> by_factor;
     for (std::size_t group = 0; group < own.size(); ++group) {
       grown.alive.emplace_back();
@@ -167,7 +203,8 @@ class growing_blocks {
   }
 
   const graph& g_;
-  std::vector<boost::dynamic_bitset<>> above_;
+  const wiring& wires_;
+  std::vector<int> place_;  // of an operation: in an order in which they can run
   std::vector<int> block_of_, merged_into_;
   std::vector<growing> blocks_;
   std::vector<std::vector<origin_tag>> tag_;

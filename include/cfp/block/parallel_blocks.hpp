@@ -122,15 +122,20 @@ class block_finder {
   // Gradients go with their operator; sums and updates with the one part that uses the tensor.
   void follow(block_structure& out) const {
     const auto users = consumers(g_);
+    std::map<int, int> part_of_hub;  // -1: of several
     for (int i = 0; i < g_.size(); ++i) {
       const operation& o = g_.at(i);
       const auto at = static_cast<std::size_t>(i);
       if (o.origin >= 0) out.part_of[at] = out.part_of[static_cast<std::size_t>(o.origin)];
       if (o.hub >= 0) {
-        std::set<int> parts;
-        for (int c : users[static_cast<std::size_t>(o.hub)])
-          if (g_.at(c).when == phase::forward) parts.insert(out.part_of[static_cast<std::size_t>(c)]);
-        if (parts.size() == 1) out.part_of[at] = *parts.begin();
+        const auto [one, fresh] = part_of_hub.try_emplace(o.hub, -1);
+        if (fresh) {
+          std::set<int> parts;
+          for (int c : users[static_cast<std::size_t>(o.hub)])
+            if (g_.at(c).when == phase::forward) parts.insert(out.part_of[static_cast<std::size_t>(c)]);
+          if (parts.size() == 1) one->second = *parts.begin();
+        }
+        if (one->second >= 0) out.part_of[at] = one->second;
       }
       if (out.part_of[at] >= 0) out.parts[static_cast<std::size_t>(out.part_of[at])].operations.push_back(i);
     }

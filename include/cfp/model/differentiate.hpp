@@ -6,13 +6,19 @@
 #include <cfp/model/gradient_graph.hpp>
 #include <cfp/model/weight_updates.hpp>
 
+#include <utility>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 namespace detail {
 
 constexpr graph differentiated(const graph& forward, const training& options, bool updates) {
-  gradient_graph sums{forward, updates};
+  gradient_graph sums{{}, updates};
   graph& g = sums.g;
+  g.operations.reserve(4 * forward.operations.size());  // about what there will be
+  g.values.reserve(4 * forward.values.size());
+  g = forward;
   backward_operations backward{sums};
   weight_updates weights{sums, options};
   const int forward_count = g.size(), value_count = g.value_count();
@@ -42,7 +48,7 @@ constexpr graph differentiated(const graph& forward, const training& options, bo
   }
   weights.update_all();
   g.passes = options.micro_batches;
-  return g;
+  return std::move(g);
 }
 
 }  // namespace detail

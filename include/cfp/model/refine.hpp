@@ -6,6 +6,9 @@
 #include <cfp/core/shape_error.hpp>
 #include <cfp/model/trace.hpp>
 
+#include <utility>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 namespace detail {
@@ -110,7 +113,7 @@ struct refiner {
     for (value& v : g.values)
       for (name& n : v.dims)
         if (n.empty()) n = name("part");
-    return g;
+    return std::move(g);
   }
 
   static constexpr void rewrite(value& v, const list<cut_list, max_dims>& cuts) {

@@ -3,11 +3,11 @@
 
 #include <cfp/model/graph.hpp>
 
-#include <boost/dynamic_bitset.hpp>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
 
 #include <iterator>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -31,20 +31,6 @@ inline std::vector<int> topological_order(const wiring& w) {
   std::vector<std::size_t> reversed;
   boost::topological_sort(w, std::back_inserter(reversed));
   return {reversed.rbegin(), reversed.rend()};
-}
-
-/// Per operation, all operations it depends on.
-inline std::vector<boost::dynamic_bitset<>> ancestors(const wiring& w) {
-  std::vector<boost::dynamic_bitset<>> out(boost::num_vertices(w), boost::dynamic_bitset<>(boost::num_vertices(w)));
-  for (int v : topological_order(w)) {
-    const auto at = static_cast<std::size_t>(v);
-    for (auto [e, end] = boost::in_edges(at, w); e != end; ++e) {
-      const auto p = boost::source(*e, w);
-      out[at] |= out[p];
-      out[at].set(p);
-    }
-  }
-  return out;
 }
 
 }  // namespace cfp

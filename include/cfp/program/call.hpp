@@ -47,7 +47,7 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
     long step = 1;
     for (int d = pat.factors.size() - 1; d >= 0; --d) {
       const int f = pat.factors[d];
-      t.stride[f] = b.is_view() ? b.step_of(step, c.size[f]) : step;
+      t.stride[f] = b.is_view() ? p.views[static_cast<std::size_t>(b.view)].step_of(step, c.size[f]) : step;
       step *= c.size[f];
     }
     t.wide = b.type == element::wide;

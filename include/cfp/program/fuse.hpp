@@ -3,10 +3,12 @@
 // program.
 #pragma once
 
+#include <cfp/program/fusable.hpp>
 #include <cfp/program/fusion_pattern.hpp>
 #include <cfp/program/readers.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,29 +21,28 @@ struct fuser {
   const graph& g;
   const fusion_pattern& pattern;
   int number = 0;                   // of the pattern
+  fusable& ops;                     // what is part of others is none
   std::vector<bool>& gone;          // instructions that are part of others
   const std::vector<bool>& leaves;  // values that are read by operations that the program does not have
-  root_readers& readers;
-  std::vector<int> at{};       // per part: its instruction
-  std::vector<int> outside{};  // per number: the buffer, or -1
+  const std::vector<int>& roots;
+  const root_readers& readers;  // as it was before: nobody asks for readers of what fused instructions compute
+  std::vector<int> at{};        // per part: its instruction
+  std::vector<int> outside{}, bound_now{};  // per number: the buffer, or -1
 
   int parts() const { return static_cast<int>(pattern.parts.size()); }
   instruction& code(int i) { return p.code[static_cast<std::size_t>(i)]; }
   const instruction& of_part(int k) const { return p.code[static_cast<std::size_t>(at[static_cast<std::size_t>(k)])]; }
   int range(int i) const { return i < p.begin ? 0 : i < p.end ? 1 : 2; }
-  int root(int b) const { return p[b].root; }
+  int root(int b) const { return roots[static_cast<std::size_t>(b)]; }
 
   // Whether instruction i can be part k, and binds what it reads.
   bool binds(int i, int k) {
-    const instruction& c = code(i);
     const fusion_part& part = pattern.parts[static_cast<std::size_t>(k)];
-    if (gone[static_cast<std::size_t>(i)] || c.kind != instruction::compute || c.nothing || c.fusion >= 0 ||
-        c.in.size() != part.from.size())
-      return false;
-    const operation& o = g.at(c.op);
-    if (part.op == nullptr ? o.op->body != op_body::product : o.op != part.op) return false;
-    if (part.is != nullptr && !part.is(o)) return false;
-    std::vector<int> now = outside;
+    if (!ops.is(i, part.op)) return false;
+    const instruction& c = code(i);
+    if (c.in.size() != part.from.size() || (part.is != nullptr && !part.is(g.at(c.op)))) return false;
+    std::vector<int>& now = bound_now;
+    now = outside;
     for (int x = 0; x < c.in.size(); ++x) {
       const int from = part.from[x];
       if (from < 0) {
@@ -77,8 +78,9 @@ struct fuser {
       const int last = k == 0     ? i
                        : anywhere ? static_cast<int>(p.code.size()) - 1
                                   : std::min<int>(at.back() + 16, static_cast<int>(p.code.size()) - 1);
-      if (const std::vector<int>* some = anywhere ? readers_of_bound(k) : nullptr; some != nullptr) {
-        for (auto j = std::upper_bound(some->begin(), some->end(), at.back()); j != some->end() && found < 0; ++j)
+      if (const int bound = anywhere ? bound_root(k) : -1; bound >= 0) {
+        const std::span<const int> some = readers[bound];
+        for (auto j = std::upper_bound(some.begin(), some.end(), at.back()); j != some.end() && found < 0; ++j)
           if (binds(*j, k)) found = *j;
       } else {
         for (int j = k == 0 ? i : at.back() + 1; j <= last && found < 0; ++j)
@@ -93,14 +95,14 @@ struct fuser {
     return true;
   }
 
-  // Those that read something part k must read, as far as is bound by now; nullptr if nothing is.
-  const std::vector<int>* readers_of_bound(int k) const {
+  // Something part k must read, as far as that is bound by now: a root, or -1.
+  int bound_root(int k) const {
     for (const int from : pattern.parts[static_cast<std::size_t>(k)].from) {
-      if (from < 0) return &readers[root(of_part(~from).out[0])];
+      if (from < 0) return root(of_part(~from).out[0]);
       if (static_cast<std::size_t>(from) < outside.size() && outside[static_cast<std::size_t>(from)] >= 0)
-        return &readers[root(outside[static_cast<std::size_t>(from)])];
+        return root(outside[static_cast<std::size_t>(from)]);
     }
-    return nullptr;
+    return -1;
   }
 
   int first_of(int group) const { return group == 0 ? 0 : pattern.second; }
@@ -180,8 +182,8 @@ struct fuser {
   }
 
   void run() {
-    for (int i = 0; i < static_cast<int>(p.code.size()); ++i) {
-      if (gone[static_cast<std::size_t>(i)] || !find(i) || !separable()) continue;
+    for (const int i : ops.all(pattern.parts[0].op)) {
+      if (ops.op[static_cast<std::size_t>(i)] == nullptr || !find(i) || !separable()) continue;
       fusion f;
       f.label = pattern.label;
       f.pattern = number;
@@ -196,10 +198,12 @@ struct fuser {
         f.first = first_of(group);
         f.end = end_of(group);
         p.fusions.push_back(f);
-        for (int k = f.first; k + 1 < f.end; ++k)
-          gone[static_cast<std::size_t>(at[static_cast<std::size_t>(k)])] = true;
+        for (int k = f.first; k < f.end; ++k) {
+          const auto i_of_part = static_cast<std::size_t>(at[static_cast<std::size_t>(k)]);
+          gone[i_of_part] = k + 1 < f.end;
+          ops.op[i_of_part] = nullptr;
+        }
         code(at[static_cast<std::size_t>(f.end - 1)]) = made[group];
-        readers.add(at[static_cast<std::size_t>(f.end - 1)]);
       }
     }
   }
@@ -207,6 +211,7 @@ struct fuser {
 
 /// Leaves out instructions that others stand for.
 inline void erase(program& p, const std::vector<bool>& gone) {
+  if (std::find(gone.begin(), gone.end(), true) == gone.end()) return;
   std::vector<instruction> code;
   code.reserve(p.code.size());
   int begin = 0, end = 0;
@@ -229,9 +234,11 @@ inline void fuse(program& p, const graph& g, const std::vector<int>& reads,
                  const std::vector<fusion_pattern>& patterns) {
   std::vector<bool> gone(p.code.size());
   const std::vector<bool> leaves = detail::read_elsewhere(p, g, reads);
-  detail::root_readers readers(p);
+  const std::vector<int> roots = detail::roots_of(p);
+  const detail::root_readers readers(p, roots);
+  detail::fusable ops(p, g);
   for (std::size_t n = 0; n < patterns.size(); ++n)
-    detail::fuser{p, g, patterns[n], static_cast<int>(n), gone, leaves, readers}.run();
+    detail::fuser{p, g, patterns[n], static_cast<int>(n), ops, gone, leaves, roots, readers}.run();
   detail::erase(p, gone);
 }
 

@@ -22,6 +22,7 @@ struct same_fuser {
   program& p;
   const graph& g;
   const same_pattern& pattern;
+  const std::vector<int>& roots;
   std::vector<bool>& gone;
 
   struct use {
@@ -32,11 +33,12 @@ struct same_fuser {
   std::vector<std::size_t> members{};
   int group = 0;
 
+  std::size_t root(int b) const { return static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]); }
   void note(use& u, const instruction& c) const {
-    for (const int b : c.in) u.reads[static_cast<std::size_t>(p[b].root)] = group;
-    for (const int b : c.out) u.writes[static_cast<std::size_t>(p[b].root)] = group;
+    for (const int b : c.in) u.reads[root(b)] = group;
+    for (const int b : c.out) u.writes[root(b)] = group;
   }
-  bool is(const std::vector<int>& used, int b) const { return used[static_cast<std::size_t>(p[b].root)] == group; }
+  bool is(const std::vector<int>& used, int b) const { return used[root(b)] == group; }
 
   bool joins(const instruction& c) const {
     if (members.empty()) return false;
@@ -80,18 +82,23 @@ struct same_fuser {
     members.clear();
     ++group;
   }
-  bool first_time(int b) { return std::exchange(listed[static_cast<std::size_t>(p[b].root)], group) != group; }
+  bool first_time(int b) { return std::exchange(listed[root(b)], group) != group; }
+
+  bool fits(const instruction& c) const { return !c.nothing && c.fusion < 0 && pattern.fits(p, g, c); }
 
   void run() {
+    std::size_t end = p.code.size();
+    while (end > 0 && !fits(p.code[end - 1])) --end;  // nothing joins from there on
+    if (end == 0) return;
     for (use* u : {&within, &between})
       for (std::vector<int>* x : {&u->reads, &u->writes}) x->assign(p.buffers.size(), -1);
     listed.assign(p.buffers.size(), -1);
-    for (std::size_t i = 0; i < p.code.size(); ++i) {
+    for (std::size_t i = 0; i < end; ++i) {
       if (static_cast<int>(i) == p.begin || static_cast<int>(i) == p.end) close();  // what runs alike often
       const instruction& c = p.code[i];
-      if (c.nothing || gone[i]) continue;
-      if (c.fusion >= 0 || !pattern.fits(p, g, c)) {
-        note(between, c);
+      if (c.nothing) continue;
+      if (!fits(c)) {
+        if (!members.empty()) note(between, c);
         continue;
       }
       if (!joins(c)) close();
@@ -106,9 +113,10 @@ struct same_fuser {
 
 /// Gathers what fits a pattern. After `fuse` and before memory is planned.
 inline void fuse_same(program& p, const graph& g, const std::vector<same_pattern>& patterns) {
+  const std::vector<int> roots = detail::roots_of(p);
   for (const same_pattern& pattern : patterns) {
     std::vector<bool> gone(p.code.size());
-    detail::same_fuser{p, g, pattern, gone}.run();
+    detail::same_fuser{p, g, pattern, roots, gone}.run();
     detail::erase(p, gone);
   }
 }

@@ -29,7 +29,7 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   l.make_room(operations, delivered);
   l.out.mesh = mesh;
   l.out.real_bytes = real_bytes;
-  l.out.buffers.reserve(2 * operations.size());
+  l.out.buffers.reserve(4 * operations.size());
   l.out.code.reserve(2 * operations.size());
   for (int o : operations)
     for (int k = 0; k < g.at(o).results.size(); ++k)

@@ -22,8 +22,8 @@ struct lowerer {
   std::vector<index>
       touched{};  // values, ascending, where the operations are a part of the graph: the others need no room
   struct known {
-    std::vector<int> held{};  // buffers
-    int update = -1;          // the operation that overwrites it, or -1
+    buffer_numbers held{};
+    int update = -1;  // the operation that overwrites it, or -1
     bool materialised = false, from_outside = false;
   };
   std::vector<known> known_of{};      // each value that is touched
@@ -72,7 +72,7 @@ struct lowerer {
     return b;
   }
   constexpr int keep(int v, int b) {
-    of(v).held.push_back(b);
+    of(v).held.push(b);
     return b;
   }
 
@@ -182,9 +182,9 @@ struct lowerer {
   constexpr void forget_gathered() {
     for (known& k : known_of) {
       if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) continue;
-      std::vector<int> resting;
+      buffer_numbers resting;
       for (int b : k.held)
-        if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push_back(b);
+        if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push(b);
       k.held = resting;
     }
   }

@@ -1,24 +1,21 @@
 // Memory of a program, planned before it runs: lifetimes, then offsets in one arena.
 #pragma once
 
+#include <cfp/program/placed_pieces.hpp>
+#include <cfp/program/readers.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
-inline constexpr long memory_alignment = 64;
-
-/// First and last instruction while which a buffer's memory is in use: of collectives beside, until they are known to
-/// be done.
-struct lifetime {
-  int from = -1, to = -1;
-};
-
 inline std::vector<lifetime> lifetimes(const program& p) {
   std::vector<lifetime> out(p.buffers.size());
+  const std::vector<int> roots = detail::roots_of(p);
   const auto touch = [&](int b, int at) {
-    lifetime& l = out[static_cast<std::size_t>(p[b].root)];
+    lifetime& l = out[static_cast<std::size_t>(roots[static_cast<std::size_t>(b)])];
     if (l.from < 0) l.from = at;
     l.to = std::max(l.to, at);
   };
@@ -38,7 +35,6 @@ inline std::vector<lifetime> lifetimes(const program& p) {
 
 /// Lets an all-reduce work in the memory of an operand that nothing reads afterwards.
 inline void reduce_in_place(program& p) {
-  std::vector<lifetime> life = lifetimes(p);
   std::vector<int> last_read(p.buffers.size(), -1);        // of a root: the instruction
   std::vector<std::vector<int>> others(p.buffers.size());  // buffers that share its memory
   for (std::size_t i = 0; i < p.code.size(); ++i)
@@ -57,59 +53,8 @@ inline void reduce_in_place(program& p) {
     others[static_cast<std::size_t>(from)].insert(others[static_cast<std::size_t>(from)].end(), moved.begin(),
                                                   moved.end());
     last_read[static_cast<std::size_t>(from)] = last_read[static_cast<std::size_t>(to)];
-    life[static_cast<std::size_t>(from)].to = life[static_cast<std::size_t>(to)].to;
   }
 }
-
-namespace detail {
-
-/// Pieces of the arena that are given away: all of them, and those in use in each of some stretches of a program, by
-/// where they begin.
-class placed_pieces {
- public:
-  struct piece {
-    lifetime when;
-    long from, to;  // in the arena
-  };
-
-  explicit placed_pieces(int instructions) : stretch_(instructions / stretches + 1), used_in_(stretches + 1) {}
-
-  /// The lowest place that is free for so long.
-  long lowest(const lifetime& when, long bytes) const {
-    static const std::vector<piece> none;
-    const int first = when.from / stretch_, last = when.to / stretch_;
-    const std::vector<piece>& a = last - first > 1 ? all_ : used_in_[static_cast<std::size_t>(first)];
-    const std::vector<piece>& b = last - first == 1 ? used_in_[static_cast<std::size_t>(last)] : none;
-    long at = 0;
-    for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-      const piece& other = j == b.size() || (i < a.size() && a[i].from <= b[j].from) ? a[i++] : b[j++];
-      if (other.when.to < when.from || when.to < other.when.from) continue;
-      if (other.from >= at + bytes) break;
-      at = std::max(at, (other.to + memory_alignment - 1) / memory_alignment * memory_alignment);
-    }
-    return at;
-  }
-
-  void put(const piece& p) {
-    insert(all_, p);
-    for (int s = p.when.from / stretch_; s <= p.when.to / stretch_; ++s)
-      insert(used_in_[static_cast<std::size_t>(s)], p);
-  }
-
- private:
-  static constexpr int stretches = 64;
-  static void insert(std::vector<piece>& into, const piece& p) {
-    into.insert(
-        std::upper_bound(into.begin(), into.end(), p, [](const piece& x, const piece& y) { return x.from < y.from; }),
-        p);
-  }
-
-  int stretch_;  // instructions
-  std::vector<piece> all_;
-  std::vector<std::vector<piece>> used_in_;  // each stretch
-};
-
-}  // namespace detail
 
 /// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory.
 /// Largest first, each at the lowest place that is free.
@@ -117,19 +62,20 @@ inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
   for (buffer& b : p.buffers) b.offset = -1;
-  std::vector<int> order;
+  std::vector<std::pair<long, int>> order;  // bytes, and of which buffer
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0)
-      order.push_back(static_cast<int>(b));
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return p[a].bytes > p[b].bytes; });
+      order.emplace_back(p.buffers[b].bytes, static_cast<int>(b));
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   p.arena_bytes = 0;
   detail::placed_pieces placed(static_cast<int>(p.code.size()));
-  for (int b : order) {
+  for (const auto& [bytes, b] : order) {
     const lifetime& mine = life[static_cast<std::size_t>(b)];
-    const long at = placed.lowest(mine, p[b].bytes);
+    const long at = placed.lowest(mine, bytes);
     p[b].offset = at;
-    p.arena_bytes = std::max(p.arena_bytes, at + p[b].bytes);
-    placed.put({mine, at, at + p[b].bytes});
+    p.arena_bytes = std::max(p.arena_bytes, at + bytes);
+    placed.put({mine, at, at + bytes});
   }
 }
 

@@ -21,36 +21,50 @@ struct buffer {
   bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
 
-  /// Of a view: its dimensions from the outermost, how far a step along each moves in the root's memory, and where
-  /// there it begins; in elements. Empty: neighbours follow one another, from where the root begins.
-  extents view_size{}, view_step{};
-  long first = 0;
+  int view = -1;   ///< how it walks the root's memory, by number among the program's; -1: neighbours follow one another
+  long first = 0;  ///< where in the root's memory it begins, in elements
 
-  constexpr bool is_view() const { return !view_size.empty(); }
-  /// How far in memory a step along a factor moves that in order would move by `step`; -1 if no one step does.
-  constexpr long step_of(long step, long size) const {
-    if (size == 1) return 0;
-    if (!is_view()) return step;
+  constexpr bool is_view() const { return view >= 0; }
+};
+
+/// Dimensions of a tensor from the outermost, and how far a step along each moves in memory; in elements.
+struct memory_view {
+  extents size{}, step{};
+
+  /// How far in memory a step along a factor moves that in order would move by `in_order`; -1 if no one step does.
+  constexpr long step_of(long in_order, long factor_size) const {
+    if (factor_size == 1) return 0;
     long inner = 1;
-    for (int d = view_size.size() - 1; d >= 0; inner *= view_size[d--])
-      if (step >= inner && step % inner == 0 && step * size <= inner * view_size[d])
-        return view_step[d] * (step / inner);
+    for (int d = size.size() - 1; d >= 0; inner *= size[d--])
+      if (in_order >= inner && in_order % inner == 0 && in_order * factor_size <= inner * size[d])
+        return step[d] * (in_order / inner);
     return -1;
   }
 };
 
-/// Buffers by number, as many as there are.
+/// Buffers by number, as many as there are. Few, as most instructions have, take no memory of their own.
 class buffer_numbers {
  public:
-  constexpr int size() const { return static_cast<int>(all_.size()); }
-  constexpr void push(int b) { all_.push_back(b); }
-  constexpr int& operator[](int k) { return all_[static_cast<std::size_t>(k)]; }
-  constexpr int operator[](int k) const { return all_[static_cast<std::size_t>(k)]; }
-  constexpr auto begin() const { return all_.begin(); }
-  constexpr auto end() const { return all_.end(); }
+  constexpr int size() const { return count_; }
+  constexpr bool empty() const { return count_ == 0; }
+  constexpr void push(int b) {
+    if (count_ < room) {
+      few_[count_++] = b;
+      return;
+    }
+    if (count_++ == room) many_.assign(few_, few_ + room);
+    many_.push_back(b);
+  }
+  constexpr int& operator[](int k) { return count_ <= room ? few_[k] : many_[static_cast<std::size_t>(k)]; }
+  constexpr int operator[](int k) const { return begin()[k]; }
+  constexpr const int* begin() const { return count_ <= room ? few_ : many_.data(); }
+  constexpr const int* end() const { return begin() + count_; }
 
  private:
-  std::vector<int> all_;
+  static constexpr int room = 4;
+  int few_[static_cast<std::size_t>(room)]{};
+  int count_ = 0;
+  std::vector<int> many_;  // all, where they are more
 };
 
 struct instruction {
@@ -81,6 +95,7 @@ struct fusion {
 struct program {
   mesh_shape mesh;
   std::vector<buffer> buffers;
+  std::vector<memory_view> views;
   std::vector<instruction> code;
   std::vector<fusion> fusions;
   long real_bytes = 4;  ///< of a number that is not wide

@@ -2,7 +2,7 @@
 // them.
 #pragma once
 
-#include <cfp/program/program.hpp>
+#include <cfp/program/readers.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -28,30 +28,29 @@ inline stream_order order_of(const program& p) {
   stream_order out;
   out.waits_for.assign(p.code.size(), -1);
   out.joined.assign(p.code.size(), -1);
-  std::vector<int> touched(p.buffers.size(), -1), under_way;
+  const std::vector<int> roots = detail::roots_of(p);
+  std::vector<int> touched(p.buffers.size(), -1), beside;
+  std::size_t first = 0;  // of those beside that are under way
   const auto join = [&](int upto, int at) {
-    while (!under_way.empty() && under_way.front() <= upto) {
-      out.joined[static_cast<std::size_t>(under_way.front())] = at;
-      under_way.erase(under_way.begin());
-    }
+    for (; first < beside.size() && beside[first] <= upto; ++first)
+      out.joined[static_cast<std::size_t>(beside[first])] = at;
   };
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     const int at = static_cast<int>(i);
     const instruction& c = p.code[i];
     if (at == p.begin || at == p.end) join(at, at);  // nothing is under way from one pass to the next
     const auto each = [&](const auto& f) {
-      for (const int b : c.in) f(static_cast<std::size_t>(p[b].root));
-      for (const int b : c.out) f(static_cast<std::size_t>(p[b].root));
+      for (const int b : c.in) f(static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]));
+      for (const int b : c.out) f(static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]));
     };
     if (c.beside) {
       each([&](std::size_t b) { touched[b] = at; });
-      under_way.push_back(at);
+      beside.push_back(at);
       continue;
     }
     int& last = out.waits_for[i];
     each([&](std::size_t b) {
-      if (touched[b] >= 0 && std::find(under_way.begin(), under_way.end(), touched[b]) != under_way.end())
-        last = std::max(last, touched[b]);
+      if (first < beside.size() && touched[b] >= beside[first]) last = std::max(last, touched[b]);
     });
     if (last >= 0) join(last, at);
   }

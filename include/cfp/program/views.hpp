@@ -5,6 +5,7 @@
 #include <cfp/program/fuse.hpp>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,25 +20,36 @@ struct viewer {
   const graph& g;
   const std::vector<int>& reads;  // of the graph
   test walks;                     // whether an instruction can walk all it reads and writes, as that now lies
-  std::vector<std::vector<int>> readers{}, writers{};  // per root: instructions
-  std::vector<int> sharing{};                          // per root: buffers that have it
-  std::vector<bool> leaves{};                          // per value: read by operations that the program does not have
+  std::unordered_map<std::size_t, std::vector<int>> readers{}, writers{};  // instructions, of roots that may be moved
+  std::vector<int> sharing{};                                              // per root: buffers that have it
+  std::vector<int> movers{};                                               // instructions
+  std::vector<bool> leaves{};  // per value: read by operations that the program does not have
 
   std::size_t root(int b) const { return static_cast<std::size_t>(p[b].root); }
   void look() {
-    readers.assign(p.buffers.size(), {});
-    writers.assign(p.buffers.size(), {});
-    sharing.assign(p.buffers.size(), 0);
-    for (std::size_t b = 0; b < p.buffers.size(); ++b) ++sharing[root(static_cast<int>(b))];
+    const std::vector<int> roots = roots_of(p);
+    const auto root_of = [&](int b) { return static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]); };
+    sharing.assign(roots.size(), 0);
+    for (const int r : roots) ++sharing[static_cast<std::size_t>(r)];
+    std::vector<bool> asked(roots.size());
     for (int i = 0; i < static_cast<int>(p.code.size()); ++i) {
-      for (const int b : p.code[static_cast<std::size_t>(i)].in) readers[root(b)].push_back(i);
-      for (const int b : p.code[static_cast<std::size_t>(i)].out) writers[root(b)].push_back(i);
+      const instruction& c = p.code[static_cast<std::size_t>(i)];
+      if (c.kind != instruction::compute || c.nothing || c.fusion >= 0 || !moves(g.at(c.op))) continue;
+      movers.push_back(i);
+      for (const buffer_numbers* some : {&c.in, &c.out})
+        for (const int b : *some) asked[root_of(b)] = true;
+    }
+    for (int i = 0; i < static_cast<int>(p.code.size()) && !movers.empty(); ++i) {
+      for (const int b : p.code[static_cast<std::size_t>(i)].in)
+        if (asked[root_of(b)]) readers[root_of(b)].push_back(i);
+      for (const int b : p.code[static_cast<std::size_t>(i)].out)
+        if (asked[root_of(b)]) writers[root_of(b)].push_back(i);
     }
     leaves = read_elsewhere(p, g, reads);
   }
 
   // A buffer that may lie elsewhere: nobody but instructions that can walk it has to do with it, `mover` apart.
-  bool is_free(int b, int mover) const {
+  bool is_free(int b, int mover) {
     const buffer& x = p[b];
     if (x.persistent || x.is_view() || x.root != b || sharing[root(b)] > 1 ||
         leaves[static_cast<std::size_t>(x.value)] || (p.loss >= 0 && root(p.loss) == root(b)))
@@ -62,9 +74,13 @@ struct viewer {
         root(piece) == root(whole) || !is_free(piece, mover))
       return false;
     buffer& x = p[piece];
-    for (const signed char f : dims.factors) {
-      x.view_size.push(c.size[f]);
-      x.view_step.push(in_whole.stride[f]);
+    if (!dims.factors.empty()) {
+      x.view = static_cast<int>(p.views.size());
+      memory_view& view = p.views.emplace_back();
+      for (const signed char f : dims.factors) {
+        view.size.push(c.size[f]);
+        view.step.push(in_whole.stride[f]);
+      }
     }
     for (const signed char f : all.factors)
       if (dims.dim_of(f) < 0) x.first += n * in_whole.stride[f];
@@ -79,7 +95,6 @@ struct viewer {
 
   void visit(int i) {
     instruction& c = p.code[static_cast<std::size_t>(i)];
-    if (c.kind != instruction::compute || c.nothing || c.fusion >= 0 || !moves(g.at(c.op))) return;
     c.nothing = (g.at(c.op).op->body != op_body::stack && lay_all(i, c.out, c.in[0], false)) ||
                 (g.at(c.op).op->body != op_body::unstack && lay_all(i, c.in, c.out[0], true));
   }
@@ -88,11 +103,13 @@ struct viewer {
     const call c = bind_call(p, g, p.code[static_cast<std::size_t>(i)], 0);
     const rule& r = c.r();
     const std::vector<buffer> before = buffers(pieces);
+    const std::size_t views = p.views.size();
     for (int n = 0; n < pieces.size(); ++n) {
       if (operands ? lay(i, pieces[n], whole, r.operands[n], r.results[0], c, c.result[0], n)
                    : lay(i, pieces[n], whole, r.results[n], r.operands[0], c, c.operand[0], n))
         continue;
       for (int k = 0; k < pieces.size(); ++k) p[pieces[k]] = before[static_cast<std::size_t>(k)];
+      p.views.resize(views);
       return false;
     }
     for (const int b : pieces) follow(static_cast<std::size_t>(b), root(whole));
@@ -118,7 +135,7 @@ inline void make_views(program& p, const graph& g, const std::vector<int>& reads
                        bool (*walks)(const program&, const graph&, const instruction&)) {
   detail::viewer v{p, g, reads, walks};
   v.look();
-  for (int i = 0; i < static_cast<int>(p.code.size()); ++i) v.visit(i);
+  for (const int i : v.movers) v.visit(i);
 }
 
 }  // namespace cfp

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cfp/block/decisions.hpp>
-#include <cfp/profile/cost/known_partitions.hpp>
+#include <cfp/block/known_partitions.hpp>
 #include <cfp/profile/cost/known_tables.hpp>
 #include <cfp/profile/cost/program_memory.hpp>
 #include <cfp/program/conversion_program.hpp>
@@ -75,12 +75,12 @@ class cost_builder {
     of_node_.assign(d_.nodes.size(), nullptr);
     std::set<const priced*> bounded;
     const bool bounds_moved = std::exchange(bounds_moved_, false) && !asking_;
-    key_of_.resize(d_.nodes.size());
     for (std::size_t index = 0; index < d_.nodes.size(); ++index) {
       const decision& n = d_.nodes[index];
       if (!n.operations.empty()) {
-        if (key_of_[index].empty()) key_of_[index] = choices_of(n);
-        auto [at, fresh] = unique_.try_emplace(key_of_[index]);
+        std::string& key = key_of_[n.assigned.id()];
+        if (key.empty()) key = choices_of(n);
+        auto [at, fresh] = unique_.try_emplace(key);
         of_node_[index] = &at->second;
         if (fresh) price_all(at->second, index, tell);
         if (!fresh && bounds_moved && bounded.insert(&at->second).second)
@@ -222,7 +222,7 @@ class cost_builder {
   known_conversions conversions_;
   detail::known_partitions partitions_;
   std::map<std::vector<long>, std::vector<shared_table>> pairs_;  // of edges of the last graph
-  std::vector<std::string> key_of_;                               // of a decision: what it computes under which choices
+  std::map<const void*, std::string> key_of_;  // of the assignments alike decisions share: what is computed under them
   std::vector<priced*> of_node_;
   detail::known_tables tables_;
 };
