@@ -84,13 +84,9 @@ class memory_search {
     if (!fits && options_.gap > 0) return divide(now, transient);  // bounds of choices take longer than prices
     elimination e(p, options_.max_entries / 4, meter_.left() / 8, options_.stop);
     if (e.exact()) now.known = bounds_through(p, e, now.price, now.known.get(), limit_, meter_);
-    if (!fits) {  // so its largest transient is above the floor, and the band can be divided
-      divide(now, transient);
-    } else if (e.exact()) {
-      search(without_hopeless(p, *now.known), now);
-    } else {
-      leave(now);
-    }
+    if (!fits) return divide(now, transient);  // its largest transient is above the floor
+    if (!e.exact()) return leave(now);
+    search(without_hopeless(p, *now.known), now);
   }
 
   /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves
