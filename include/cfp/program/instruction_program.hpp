@@ -11,6 +11,7 @@ inline program instruction_program(const instruction& i, const program& p) {
   out.real_bytes = p.real_bytes;
   out.passes = p.passes;
   out.buffers = p.buffers;
+  out.views = p.views;
   for (buffer& b : out.buffers) b.persistent = false;
   for (const int b : i.in) out[p[b].root].persistent = true;
   out.code.push_back(i);
