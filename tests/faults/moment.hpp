@@ -8,7 +8,7 @@
 namespace faults {
 
 /// Who stops does so for so many times the deadline of others.
-inline constexpr double asleep_for = 1.5;
+inline constexpr double asleep_for = 2;
 
 enum class kind { instruction, collective, write };
 enum class what { none, raise, kill, stop, full, brief };
