@@ -79,6 +79,9 @@ class launched_hub {
     for (const hub_connection& c : connections_)
       ends.push_back({c.fd(), static_cast<short>(c.sending() ? POLLIN | POLLOUT : POLLIN), 0});
     ::poll(ends.data(), ends.size(), timeout());
+    // This process may have been stopped meanwhile: for all it knows, others said then what they said at the beginning.
+    const auto last = std::exchange(looked_, steady_clock::now());
+    heard_ = looked_ - last > std::chrono::seconds(2) ? last + std::chrono::seconds(1) : looked_;
     std::size_t i = 2;
     for (hub_connection& c : connections_)
       if (ends[i++].revents != 0) receive(c);
@@ -132,7 +135,8 @@ class launched_hub {
     const auto found = channels_.find(m.channel);
     if (found == channels_.end()) throw communicator_error("a channel there is not");
     hub_channel& channel = found->second;
-    if (m.kind == message_kind::call) channel.call(c.rank, m, std::move(data));
+    if (m.kind == message_kind::call)
+      channel.call(c.rank, m, std::move(data), c.rank == 0 ? steady_clock::now() : heard_);
     if (m.kind == message_kind::fail) channel.fail(c.rank, data.text(), m.flag != 0, m.limit());
     if (m.kind == message_kind::leave) channel.leave(c.rank, m.limit());
     if (m.kind == message_kind::close) channel.close(c.rank);
@@ -209,7 +213,8 @@ class launched_hub {
 
   enum class start { awaited, made, failed };
 
-  const std::chrono::nanoseconds deadline_;  // of the start
+  const std::chrono::nanoseconds deadline_;                                  // of the start
+  steady_clock::time_point looked_ = steady_clock::now(), heard_ = looked_;  // last; when others said what is read now
   const steady_clock::time_point began_;
   socket_end listener_, wake_;
   std::atomic<bool> closing_{false};

@@ -37,15 +37,16 @@ class hub_channel : public rank_grid {
               false});
   }
 
-  /// Throws communicator_error for what no rank calls.
-  void call(int rank, const message& m, message_bytes data) {
+  /// A call that a rank waits in since then. Throws communicator_error for what no rank calls.
+  void call(int rank, const message& m, message_bytes data, steady_clock::time_point since) {
     if (!errors_.empty()) return stop(rank, m);
     meeting& g = meeting_of(rank, m.axis);
     const std::size_t i = g.index(rank);
     if (g.calls[i].here || m.call.kind < 0 || m.call.kind > barrier_kind || !has_root(m.call, g.ranks.size()) ||
         data.count != bytes_given(m, g.ranks.size(), i))
       throw communicator_error("a call that no rank makes");
-    g.calls[i] = {true, m, std::move(data), steady_clock::now()};
+    g.calls[i] = {true, m, std::move(data), since};
+    if (stop_late(g, steady_clock::now(), rank)) return;
     for (const int r : g.ranks)
       if (of(r).left || of(r).closed) return left(r);
     if (!g.complete()) return;
@@ -102,11 +103,7 @@ class hub_channel : public rank_grid {
   void expire(steady_clock::time_point now) {
     if (now < next_deadline()) return;
     for (meeting& g : meetings_)
-      for (std::size_t i = 0; i < g.calls.size(); ++i)
-        if (const waiting_call& c = g.calls[i]; c.here && now >= until(c.since, c.says.limit()))
-          return stop_with(g, i,
-                           "rank " + std::to_string(g.ranks[i]) + " waited " + milliseconds(c.says.limit()) + " in " +
-                               c.says.call.text() + g.where + " for " + g.missing());
+      if (stop_late(g, now, 0)) return;
     for (int r = 0; r < size(); ++r)
       if (!is_over(r))
         record({r, "rank " + std::to_string(r) + " has not ended yet, which the others do not wait for", true});
@@ -121,10 +118,6 @@ class hub_channel : public rank_grid {
     std::chrono::nanoseconds deadline{};
   };
 
-  static bool has_root(const collective_call& c, std::size_t members) {
-    return c.kind != static_cast<int>(collective_kind::broadcast) ||
-           (c.root >= 0 && static_cast<std::size_t>(c.root) < members);
-  }
   static std::string where(int axis) { return axis == whole ? "" : " on axis " + std::to_string(axis); }
   // A limit may be longer than a clock can tell.
   static steady_clock::time_point until(steady_clock::time_point since, std::chrono::nanoseconds limit) {
@@ -186,6 +179,18 @@ class hub_channel : public rank_grid {
     const message m = std::exchange(g.calls[i], {}).says;
     record({g.ranks[i], what, false});
     answer(g.ranks[i], m, message_kind::stopped, {message_bytes::of(what)});
+  }
+
+  /// Whether one has waited for too long, for those that are not there, or, if all are, for one that is now.
+  bool stop_late(meeting& g, steady_clock::time_point now, int there) {
+    for (std::size_t i = 0; i < g.calls.size(); ++i)
+      if (const waiting_call& c = g.calls[i]; c.here && now >= until(c.since, c.says.limit())) {
+        const std::string whom = g.complete() ? "rank " + std::to_string(g.ranks[i] == there ? 0 : there) : g.missing();
+        const std::string in = " in " + c.says.call.text() + g.where + " for " + whom;
+        return stop_with(g, i, "rank " + std::to_string(g.ranks[i]) + " waited " + milliseconds(c.says.limit()) + in),
+               true;
+      }
+    return false;
   }
 
   /// Who waits for a rank that has left, waits in vain.

@@ -14,6 +14,12 @@
 
 namespace cfp::inline v0_1::detail {
 
+/// Whether the root of a call, if it needs one, is among so many members.
+inline bool has_root(const collective_call& c, std::size_t members) {
+  return c.kind != static_cast<int>(collective_kind::broadcast) ||
+         (c.root >= 0 && static_cast<std::size_t>(c.root) < members);
+}
+
 /// A call of a member that waits for the others.
 struct waiting_call {
   bool here = false;
