@@ -112,8 +112,7 @@ class hub_channel : public rank_grid {
 
  private:
   struct member {
-    bool left = false, closed = false;
-    bool waits = false;  // for the end of the job, since then and for so long
+    bool left = false, closed = false, waits = false;  // for the end of the job, since then and for so long
     steady_clock::time_point since{};
     std::chrono::nanoseconds deadline{};
   };
