@@ -574,6 +574,9 @@ TEST_CASE("when time is up the best known plan of the first mesh is the answer")
     CHECK(found[i].plans.found() == nullptr);
     CHECK(found[i].mesh.devices() == 8);
   }
+  std::vector<mesh_shape> too_many = meshes_of(m);
+  too_many.push_back(mesh_of({16}));
+  CHECK_THROWS_WITH(search_meshes(g, m, options, too_many), Catch::Contains("16 devices does not fit"));
 }
 
 TEST_CASE("what is found does not depend on how many threads search, and all stages are counted") {

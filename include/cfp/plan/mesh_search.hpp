@@ -167,12 +167,12 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
   std::mutex telling;
   const auto search = [&](std::size_t i, const std::vector<mesh_plans>& known) {
     const mesh_shape& mesh = meshes[i];
+    if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
+    described_times(m, mesh);
     if (i > 0 && options.over()) {
       out[i].mesh = mesh, out[i].searched = false;
       return;
     }
-    if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
-    described_times(m, mesh);
     if (tell) {
       const std::lock_guard lock(telling);
       tell(mesh);

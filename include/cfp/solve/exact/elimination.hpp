@@ -94,8 +94,9 @@ class elimination : public plan_finder {
   [[nodiscard]] std::vector<double> between_last() const {
     const elimination_step &step = layout_.steps[layout_.steps.size() - 2], &other = layout_.steps.back();
     const std::size_t rows = p_.nodes[step.node].size();
-    double apart = total_ - data_[other.message];  // what is joined to neither
-    if (total_ == infinite_time) apart = 0;
+    double apart = 0;  // what is joined to neither
+    for (const std::size_t root : layout_.roots)
+      if (root + 1 < layout_.steps.size()) apart += data_[layout_.steps[root].message];
     std::vector<double> out, row(step.width);
     row_walker walker(step), after(other);
     for (std::size_t c = 0; c < rows; ++c) {

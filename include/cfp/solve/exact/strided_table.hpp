@@ -5,12 +5,13 @@
 
 namespace cfp::inline v0_1::detail {
 
-/// Element by element, the least over all choices c: what[x] = min(what[x], fixed[c] + sum of tables), a table's
-/// numbers for choice c standing `stride` * c behind its begin.
+/// A row of numbers for each of several choices.
 struct strided_table {
-  const double* begin;
-  std::size_t stride;
+  const double* begin;  ///< of the row of choice 0
+  std::size_t stride;   ///< from one choice's row to the next
 };
+
+/// Element by element, the least over all choices c: what[x] = min(what[x], fixed[c] + the tables' rows of c).
 inline void lower_to(double* what, std::size_t width, const std::vector<double>& fixed,
                      const std::vector<strided_table>& tables, std::vector<double>& scratch) {
   for (std::size_t c = 0; c < fixed.size(); ++c) {
