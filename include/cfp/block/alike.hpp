@@ -62,6 +62,12 @@ class alike_groups {
   }
   std::uint64_t number(const std::string& what) { return numbers_.try_emplace(what, numbers_.size()).first->second; }
 
+  std::size_t vertex(net& n, const std::string& what) {
+    const std::size_t at = boost::add_vertex(n);
+    n[at].what = n[at].around = number(what);
+    return at;
+  }
+
   // As written, which tells most at once.
   std::string text(const std::vector<placed_operation>& group) const {
     std::vector<int> operations;
@@ -87,10 +93,9 @@ class alike_groups {
       const auto [at, fresh] = tensors.try_emplace(v, 0);
       if (fresh) {
         const value& x = g_[v];
-        at->second = boost::add_vertex({number("tensor " + std::to_string(static_cast<int>(x.type)) + ' ' +
-                                               std::to_string(static_cast<int>(x.role)) + ' ' +
-                                               std::to_string(x.type == element::index ? x.fill.bound : 0))},
-                                       out);
+        at->second = vertex(out, "tensor " + std::to_string(static_cast<int>(x.type)) + ' ' +
+                                     std::to_string(static_cast<int>(x.role)) + ' ' +
+                                     std::to_string(x.type == element::index ? x.fill.bound : 0));
       }
       return at->second;
     };
@@ -104,7 +109,7 @@ class alike_groups {
           std::to_string(placed.place) + ' ' + std::string(o.op->label).append(template_arguments(*o.op));
       for (const long s : o.sizes) what += ' ' + std::to_string(s);
       for (const double s : o.scalars) what += ' ' + std::to_string(s);
-      const std::size_t at = boost::add_vertex({number(what)}, out);
+      const std::size_t at = vertex(out, what);
       for (int k = 0; k < o.operands.size(); ++k)
         boost::add_edge(tensor(o.operands[k]), at, use("operand ", k, o.r.operands[k]), out);
       for (int k = 0; k < o.results.size(); ++k)
