@@ -365,7 +365,7 @@ TEST_CASE("conversions deliver what the partitions mean") {
       const std::string why = largest ? converted(pool, c, max, lowest, random, ways, over)
                                       : converted(pool, c, sum, 0, random, ways, over);
       CHECK(why == "");
-      CHECK(over == 0);
+      CHECK((n % 3 == 0 ? over == 0 : over <= 0));
       calls[0] += by_bytes(c.shape, sizeof(double), mesh, c.from, c.to).collectives();
       calls[1] += along_several(c.shape, sizeof(double), mesh, c.from, c.to).collectives();
       CHECK(convert(c.from, c.to, c.shape, sizeof(double), mesh).bytes <= naive_bytes(c));

@@ -49,6 +49,11 @@ class rank_grid {
     return (group < static_cast<int>(mesh_.size()) ? " on axis " : " on axes ") + out;
   }
 
+  /// Whether a group along several axes is all ranks.
+  bool is_of_all(int group) const {
+    return group >= static_cast<int>(mesh_.size()) && members(0, group).size() == static_cast<std::size_t>(size_);
+  }
+
   /// Place of a rank in its group: on `whole` the rank itself, on an axis its coordinate.
   int coordinate(int rank, int group) const {
     if (group == whole) return rank;

@@ -123,7 +123,8 @@ struct lowerer {
     if (have.empty() || outside) {
       of(v).from_outside = true;
       partition at = p;
-      for (partition::debt& d : at.partial) d = {};  // what is given is complete; `nearest` makes parts of sums of it
+      if (g[v].producer < 0)  // what the step is given is complete; `nearest` makes parts of sums of it
+        for (partition::debt& d : at.partial) d = {};
       element rests = type;
       const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
       if (const int u = of(v).update; u >= 0) {

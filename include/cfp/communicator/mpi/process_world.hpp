@@ -28,9 +28,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// The state of this process' rank: one group of all, and one per mesh axis and set of several. MPI must have been
-/// initialised, with MPI_THREAD_MULTIPLE if streams run beside (`process_job` does it). All processes construct it
-/// together.
+/// The state of this process' rank: a group of all, one per mesh axis, and per set of several. MPI is initialised, with
+/// MPI_THREAD_MULTIPLE if streams run beside (`process_job` does it). All processes construct it together.
 class process_world : public rank_grid {
  public:
   static constexpr bool one_process = false;

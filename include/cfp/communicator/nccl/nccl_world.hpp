@@ -22,7 +22,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,10 +29,10 @@
 
 namespace cfp::inline v0_1 {
 
-/// The state of one rank: one group of all, and one per mesh axis and set of several, of the mesh of its control
-/// context, which must outlive it. All ranks construct it together, each on its own thread or process, which takes a
-/// GPU and is the one to use it from then on; and destroy it together, before they leave the job.
-class nccl_world : public rank_grid {
+/// The state of one rank: a group of all, one per axis of the mesh of its control context, and per set of several. The
+/// The state of one rank: a group of all, one per axis of the mesh of its control context, and per set of several. The
+/// context must outlive it. All ranks construct it together, each on its own thread or process, which takes a GPU and
+/// is the one to use it from then on; and destroy it together, before they leave the job.
  public:
   /// Throws communicator_error on all ranks if there is no GPU for one, if NCCL cannot connect them, or not within the
   /// deadline.
@@ -131,19 +130,14 @@ class nccl_world : public rank_grid {
   }
 
   void connect(const ncclUniqueId& id) {
-    for (int group = whole; group < groups(); ++group) {
-      groups_.push_back({nullptr, where(group), members(rank_, group), {}});
-      groups_.back().borrows =
-          group >= static_cast<int>(mesh().size()) && groups_.back().ranks.size() == groups_.front().ranks.size();
-    }
+    for (int group = whole; group < groups(); ++group)
+      groups_.push_back({nullptr, where(group), members(rank_, group), {}, is_of_all(group)});
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     detail::nccl_group& all = groups_.front();
     for (detail::nccl_group& g : groups_) {
-      if (g.borrows) {
-        g.comm = all.comm;
-        continue;
-      }
+      if (g.borrows) g.comm = all.comm;
+      if (g.borrows) continue;
       const std::string text =
           &g == &all ? "the start of NCCL among " + std::to_string(size()) + " ranks" : "NCCL's split" + g.where;
       const auto in = [&] { return text; };
@@ -160,8 +154,7 @@ class nccl_world : public rank_grid {
     };
     graphs_.release();
     for (auto g = groups_.rbegin(); g != groups_.rend(); ++g) {
-      if (std::exchange(g->borrows, false)) g->comm = nullptr;
-      if (g->comm == nullptr) continue;
+      if (g->borrows) continue;
       accept(ncclCommFinalize(g->comm), in);
       wait([&] { return settled(*g, in); }, in);
       ncclCommDestroy(std::exchange(g->comm, nullptr));
