@@ -30,9 +30,9 @@
 namespace cfp::inline v0_1 {
 
 /// The state of one rank: a group of all, one per axis of the mesh of its control context, and per set of several. The
-/// The state of one rank: a group of all, one per axis of the mesh of its control context, and per set of several. The
 /// context must outlive it. All ranks construct it together, each on its own thread or process, which takes a GPU and
 /// is the one to use it from then on; and destroy it together, before they leave the job.
+class nccl_world : public rank_grid {
  public:
   /// Throws communicator_error on all ranks if there is no GPU for one, if NCCL cannot connect them, or not within the
   /// deadline.
