@@ -26,8 +26,8 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
   std::mt19937 same(seed);                                        // decides what is called
   std::mt19937 own(seed + 1000 + static_cast<unsigned>(c.rank));  // fills
   for (int call = 0; call < 60; ++call) {
-    const auto at = same() % (c.axes.size() + 1);
-    const auto& group = at == 0 ? c.world : c.axes[at - 1];
+    const auto at = static_cast<int>(same() % static_cast<unsigned>(c.groups() + 1));
+    const auto& group = at == 0 ? c.world : c.group(at - 1);
     const auto n = static_cast<std::size_t>(group.size());
     const std::size_t counts[] = {0, 1, 3, 64, 1000, 70000};
     const std::size_t count = counts[same() % 6];
@@ -76,8 +76,8 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
       group.barrier();
     }
   }
-  for (std::size_t g = 0; g <= c.axes.size(); ++g) {
-    const cfp::traffic& counted = g == 0 ? c.world.counted() : c.axes[g - 1].counted();
+  for (int g = 0; g <= c.groups(); ++g) {
+    const cfp::traffic& counted = g == 0 ? c.world.counted() : c.group(g - 1).counted();
     const auto* bytes = reinterpret_cast<const std::byte*>(&counted);
     out.insert(out.end(), bytes, bytes + sizeof counted);
   }

@@ -30,9 +30,9 @@ class passing : public Device {
     pass(this->rank(), kind::instruction);
     Device::replay(r);
   }
-  decltype(auto) among(int axis, const typename Device::queue& q) const {
+  decltype(auto) among(unsigned axes, const typename Device::queue& q) const {
     pass(this->rank(), kind::collective);
-    return Device::among(axis, q);
+    return Device::among(axes, q);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "small.hpp"
 
+#include <cfp/plan/machine_search.hpp>
 #include <cfp/profile/machine/roofline.hpp>
 
 namespace known_plans_tests {
@@ -127,6 +128,31 @@ TEST_CASE(
   const found least = search(gpt(c), along("data", 4), slow, static_cast<long>(*none.least_memory));
   CHECK(resting(least, "/regathered") > 0);
   CHECK(predicted_peak(least.p.code) < predicted_peak(half.p.code));
+}
+
+TEST_CASE("a known plan adds the gradients of a shared weight as parts of sums, and scatters them once") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  for (const int ranks : {2, 4}) {
+    const mesh_shape mesh = along("data", ranks);
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    machine_options options;
+    options.lowered_for = sizeof(float);
+    const machine fast_links = plain_machine(mesh, 1e12, 1e11, 5e-6, {{1e-5, 1e11}});
+    machine_search search(g, mesh, d, fast_links, options);
+    for (const named_plan& n : usual_plans(mesh, false)) {
+      if (n.name != "zero1" && n.name != "zero2") continue;
+      const std::optional<evaluated> found = search.usual(n);
+      REQUIRE(found);
+      int scattered = 0;
+      for (const instruction& i : found->p.code.code) {
+        const value& v = g[found->p.code[i.in[0]].value];
+        scattered += i.kind == instruction::reshard && i.step.kind == conversion_step::reduce_scatter &&
+                     v.label.view().starts_with("wte.weight");
+      }
+      INFO(n.name << " on " << ranks);
+      CHECK(scattered == 1);
+    }
+  }
 }
 
 }  // namespace known_plans_tests

@@ -14,6 +14,11 @@ static_assert(cfp::steps<norm_grad>[0].devices == 8 && cfp::steps<norm_grad>[0].
 static_assert(cfp::owes<norm_grad, cfp::complete_t<norm_grad>, cfp::all_reduce<"data", "model">>);
 static_assert(cfp::owes<norm_grad, cfp::complete_t<norm_grad>, cfp::all_reduce<"model">, cfp::all_reduce<"data">>);
 
+// As the header of a plan writes it.
+static_assert(cfp::reshard<norm_grad, cfp::complete_t<norm_grad>, "all_reduce", "data", "model">::sent.calls[0] == 1);
+static_assert(cfp::reshard<norm_grad, cfp::complete_t<norm_grad>, "all_reduce", "data", "model">::sent.bytes[0] ==
+              2 * 7 * 768 * 4 / 8);
+
 // Tokens to experts and back: found among four dimensions and three axes before a compiler stops to search.
 using answers = cfp::sharded<cfp::dims<"experts=8", "batch=16", "slot=640", "width=4096">, grid,
                              cfp::split<"experts", "expert">, cfp::split<"batch", "data">, cfp::partial<"model">>;

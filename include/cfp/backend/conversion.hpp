@@ -39,25 +39,25 @@ void unpack(const Mover& by, T* whole, const T* packed, const around& w, long n,
 
 }  // namespace detail
 
-/// Runs one conversion step. `in`, `out`, `scratch` are the memory of the instruction's buffers; `axis` the ranks it is
-/// among.
+/// Runs one conversion step. `in`, `out`, `scratch` are the memory of the instruction's buffers; `among` the ranks
+/// along its axes.
 template <class T, class Mover, class Communicator>
 void run_conversion(const Mover& by, const conversion_step& s, const buffer& from, const buffer& to, T* in, T* out,
-                    T* scratch0, T* scratch1, const mesh_shape& mesh, int device, const Communicator& axis) {
+                    T* scratch0, T* scratch1, const mesh_shape& mesh, int device, const Communicator& among) {
   using step = conversion_step;
   using detail::pack, detail::unpack;
-  const long n = mesh.size(s.axis), mine = mesh.coordinate(device, s.axis);
+  const long n = s.devices(mesh), mine = mesh.coordinate(device, s.axis);  // the latter of what one axis does alone
   const long count_in = elements(from.local), count_out = elements(to.local);
   const auto bytes = [](long count) { return count * static_cast<long>(sizeof(T)); };
   const auto size = [](long count) { return static_cast<std::size_t>(count); };
   switch (s.kind) {
     case step::all_reduce:
       if (in != out) by.copy(out, in, bytes(count_in));
-      axis.all_reduce(out, size(count_in), s.combine);
+      among.all_reduce(out, size(count_in), s.combine);
       break;
     case step::all_gather: {
       const around w = view_around(to.local, s.dim);
-      axis.all_gather(in, scratch0 ? scratch0 : out, size(count_in));
+      among.all_gather(in, scratch0 ? scratch0 : out, size(count_in));
       if (scratch0)
         for (long k = 0; k < n; ++k) unpack(by, out, scratch0 + k * count_in, w, n, k);
       break;
@@ -66,14 +66,14 @@ void run_conversion(const Mover& by, const conversion_step& s, const buffer& fro
       const around w = view_around(from.local, s.dim);
       if (scratch0)
         for (long k = 0; k < n; ++k) pack(by, in, scratch0 + k * count_out, w, n, k);
-      axis.reduce_scatter(scratch0 ? scratch0 : in, out, size(count_out), s.combine);
+      among.reduce_scatter(scratch0 ? scratch0 : in, out, size(count_out), s.combine);
       break;
     }
     case step::all_to_all: {
       const around whole = view_around(from.local, s.to), pieces = view_around(to.local, s.dim);
       const long piece = count_in / n;
       for (long k = 0; k < n; ++k) pack(by, in, scratch0 + k * piece, whole, n, k);
-      axis.all_to_all(scratch0, scratch1, size(piece));
+      among.all_to_all(scratch0, scratch1, size(piece));
       for (long k = 0; k < n; ++k) unpack(by, out, scratch1 + k * piece, pieces, n, k);
       break;
     }

@@ -25,7 +25,7 @@ concept device = requires(D& d, const places& where, const instruction& i, const
   d.mark(0, q);     // mark n is where the queue is now
   d.meet(0, q);     // the queue goes on once the other has come to mark n
   d.mover(q);       // see host_mover
-  d.among(0, q);    // the communicator of a mesh axis, its calls in that queue
+  d.among(1u, q);   // the communicator along a set of mesh axes, a bit each, its calls in that queue
   d.set(1l, 0);     // step and pass, which kernels read
   d.record(issue);  // what is issued once, to be replayed; false if it cannot
   d.wait();         // for both queues, with a deadline

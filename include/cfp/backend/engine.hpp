@@ -219,7 +219,7 @@ class engine : public loaded_program {
     const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
     run_conversion<U>(device_.mover(q), i.step, program_[i.in[0]], program_[i.out[0]],
                       static_cast<U*>(memory_[i.in[0]]), at(0), at(1), at(2), program_.mesh, device_.rank(),
-                      device_.among(i.step.axis, q));
+                      device_.among(i.step.set(), q));
   }
 
   const program& program_;

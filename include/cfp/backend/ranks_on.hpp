@@ -33,7 +33,7 @@ class held_program final : held_device<Device>, public engine<Device> {
 ///   parts                      type: what all ranks share (kernels, what they compute together), made once
 ///   Device(parts, context)     context of a rank: of a thread, of a process
 ///   context()                  the same again
-///   counted(axis), reset_counted()
+///   counted(group), reset_counted()
 ///   use()                      see memory_use
 template <device Device, class Context>
 class rank_on final : public rank {
@@ -61,7 +61,7 @@ class rank_on final : public rank {
   }
   std::vector<traffic> counted() const override {
     std::vector<traffic> out;
-    for (std::size_t a = 0; a < context_.axes.size(); ++a) out.push_back(device_->counted(static_cast<int>(a)));
+    for (int group = 0; group < context_.groups(); ++group) out.push_back(device_->counted(group));
     return out;
   }
   void reset_counted() override { device_->reset_counted(); }
@@ -98,7 +98,9 @@ class ranks_on final : public backend {
   /// Throws bad_input for a mesh that the pool cannot have.
   ranks_on(const mesh_shape& mesh, number type, typename Device::parts shared, std::string description)
       : mesh_(mesh), type_(type), shared_(std::move(shared)), target_(shared_.lowered_for()),
-        description_(std::move(description)), pool_(sizes(mesh)), ranks_(static_cast<std::size_t>(pool_.size())) {}
+        description_(std::move(description)), pool_(sizes(mesh)), ranks_(static_cast<std::size_t>(pool_.size())) {
+    if (pool_.on_this_machine() == pool_.size()) target_.prices = &links_alike;
+  }
   ranks_on(const ranks_on&) = delete;
   ~ranks_on() override { leave(); }
 
@@ -142,7 +144,7 @@ class ranks_on final : public backend {
   const mesh_shape mesh_;
   const number type_;
   typename Device::parts shared_;
-  const target target_;
+  target target_;
   const std::string description_;
   Pool pool_;
   std::vector<std::unique_ptr<rank_on<Device, Context>>> ranks_;  // those of this process

@@ -174,16 +174,18 @@ class strategy_space {
     return false;
   }
 
-  // Splits the update over the axes that let weights rest so: along the first dimension that is whole and divides, else
-  // one that an axis before it splits. Gradients are added up as parts of sums, except of weights that are gathered
-  // again.
+  // Splits the update over the axes that let weights rest so: along one dimension, so that one collective over all of
+  // them serves, or along the first that is whole and divides, else one that an axis before it splits. Gradients are
+  // added up as parts of sums, except of weights that are gathered again.
   void set_rest(int update, const strategy& s, assignment& a) const {
     const operation& o = g_.at(update);
     const pattern& weight = o.r.operands[0];
+    unsigned rests = 0;  // axes along which it is split here, a bit each
     for (int axis = 0; axis < s.size(); ++axis) {
       if (s[axis].rest == axis_choice::as_computed || a.factor[axis] >= 0) continue;
       if (o.when != phase::update && s[axis].rest != axis_choice::regathered) continue;
       int best = -1, taken_by = -2;
+      const auto rank = [&](int last) { return last >= 0 && (rests >> last & 1) != 0 ? 2 : last < 0 ? 1 : 0; };
       for (int d = 0; d < weight.factors.size(); ++d) {
         const int f = weight.factors[d];
         long n = mesh_.size(axis);
@@ -191,10 +193,11 @@ class strategy_space {
         for (int other = 0; other < s.size(); ++other)
           if (a.factor[other] == f) n *= mesh_.size(other), last = other;
         if (o.sizes[f] % n != 0 || last > axis) continue;
-        if (best < 0 || (last < 0 && taken_by >= 0)) best = f, taken_by = last;
+        if (best < 0 || rank(last) > rank(taken_by)) best = f, taken_by = last;
       }
       if (best < 0) continue;
       a.factor[axis] = static_cast<signed char>(best);
+      rests |= 1U << axis;
       a.regather = a.regather || s[axis].rest == axis_choice::regathered;
     }
   }

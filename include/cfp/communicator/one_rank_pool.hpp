@@ -30,7 +30,7 @@ class one_rank_pool {
   /// if any has failed; the pool can then not be used again.
   template <class F>
   void run(F&& f) {
-    for (auto& axis : context_.axes) axis.reset_counted();
+    context_.reset_counted();
     context_.world.reset_counted();
     try {
       f(context_);

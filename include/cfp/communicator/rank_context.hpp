@@ -12,18 +12,31 @@ namespace cfp::inline v0_1 {
 /// What the function of a rank is given.
 template <class World, class Communicator>
 struct rank_context_of {
-  int rank = 0;                    ///< in the world
-  int size = 1;                    ///< of the world
-  std::vector<int> coordinates;    ///< in the mesh, one per axis
-  Communicator world;              ///< all ranks
-  std::vector<Communicator> axes;  ///< per mesh axis, the ranks that differ only on it
+  int rank = 0;                     ///< in the world
+  int size = 1;                     ///< of the world
+  std::vector<int> coordinates;     ///< in the mesh, one per axis
+  Communicator world;               ///< all ranks
+  std::vector<Communicator> axes;   ///< per mesh axis, the ranks that differ only on it
+  std::vector<Communicator> joint;  ///< per set of several axes, those that differ only on these: see `rank_grid`
 
   rank_context_of(World& shared, int this_rank)
       : rank(this_rank), size(shared.size()), world(shared, this_rank), shared_(&shared) {
-    for (int axis = 0; axis < static_cast<int>(shared.mesh().size()); ++axis) {
-      coordinates.push_back(shared.coordinate(rank, axis));
-      axes.emplace_back(shared, rank, axis);
+    for (int group = 0; group < shared.groups(); ++group) {
+      const bool one = group < static_cast<int>(shared.mesh().size());
+      if (one) coordinates.push_back(shared.coordinate(rank, group));
+      (one ? axes : joint).emplace_back(shared, rank, group);
     }
+  }
+
+  /// Groups along axes: so many, by number; and the one along a set of axes, a bit each.
+  int groups() const { return static_cast<int>(axes.size() + joint.size()); }
+  const Communicator& group(int number) const {
+    const auto at = static_cast<std::size_t>(number);
+    return at < axes.size() ? axes[at] : joint[at - axes.size()];
+  }
+  const Communicator& along(unsigned set) const { return group(shared_->along(set)); }
+  void reset_counted() const {
+    for (int g = 0; g < groups(); ++g) group(g).reset_counted();
   }
 
   /// Whether ranks share the memory of one process.

@@ -23,6 +23,8 @@ struct conversion_step {
   friend constexpr bool operator==(const conversion_step&, const conversion_step&) = default;
 
   constexpr bool along(int a) const { return axes == 0 ? a == axis : (axes >> a & 1) != 0; }
+  /// Those it is along, a bit each.
+  constexpr unsigned set() const { return axes == 0 ? 1U << axis : axes; }
   /// Devices that take part together.
   constexpr long devices(const mesh_shape& mesh) const {
     long n = 1;

@@ -1,37 +1,19 @@
 // Conversion of one partition into another: the cheapest sequence of collectives and local steps.
 #pragma once
 
-#include <cfp/core/conversion_step.hpp>
+#include <cfp/core/conversion.hpp>
 
 namespace cfp::inline v0_1 {
-
-struct conversion {
-  list<conversion_step, 12> steps;
-  long bytes = 0;         ///< sent per device, in all steps
-  bool possible = false;  ///< false when a dimension does not divide
-
-  constexpr int collectives() const {
-    int n = 0;
-    for (const conversion_step& s : steps) n += s.communicates();
-    return n;
-  }
-};
-
-/// What a conversion is chosen by, beside the bytes it sends.
-struct conversion_prices {
-  bool several_axes = false;  ///< whether one collective may run along several axes, by a group of devices over all
-  long call = 0;              ///< bytes that could be sent in the time a collective takes before it sends any
-};
 
 namespace detail {
 
 // Compared in this order.
 struct conversion_cost {
-  long bytes = 0, outer = 0;  // sent; the same, each byte as often as there are axes inside of the one it goes over
+  long price = 0, outer = 0;  // the latter: bytes, each as often as there are axes inside of the one it goes over
   int collectives = 0, steps = 0;
 
   constexpr bool operator<(const conversion_cost& other) const {
-    if (bytes != other.bytes) return bytes < other.bytes;
+    if (price != other.price) return price < other.price;
     if (outer != other.outer) return outer < other.outer;
     if (collectives != other.collectives) return collectives < other.collectives;
     return steps < other.steps;
@@ -126,12 +108,13 @@ struct conversion_state {
 };
 
 // What has been reached, from the cheapest on.
+template <class Prices>
 struct conversion_search {
   const partition &from, &to;
   const extents& shape;
   long bytes;
   const mesh_shape& mesh;
-  const conversion_prices& prices;
+  const Prices& prices;
   conversion_state* states = nullptr;
   int room = 64, count = 0;  // by hand: the core includes no containers
   unsigned moving = ~0U;
@@ -143,7 +126,7 @@ struct conversion_search {
   }
 
   constexpr void run(conversion& out) {
-    // Who asks for groups over several axes asks a compiler, which does not search long: what can stay stays.
+    // With groups over several axes there are many ways, and a compiler does not search long: what can stay stays.
     if (prices.several_axes) moving = moving_axes(from, to, mesh);
     states = new conversion_state[static_cast<unsigned>(room)];
     count = 1;
@@ -183,9 +166,10 @@ struct conversion_search {
   constexpr void follow(int best, const partition& here, const conversion_step& s) {
     const partition next = after(here, s);
     if (!divides(next, shape, mesh)) return;
-    const long sent = bytes_sent(s, here, bytes, mesh);
+    const long sent = bytes_sent(s, here, bytes, mesh), price = prices(s, here, sent);
+    if (price < 0) return;
     conversion_cost cost = states[best].cost;
-    cost.bytes += sent + (s.communicates() ? prices.call : 0);
+    cost.price += price;
     cost.outer += (mesh.rank() - 1 - s.axis) * sent;
     cost.collectives += s.communicates();
     ++cost.steps;
@@ -210,24 +194,31 @@ struct conversion_search {
       out.bytes += bytes_sent(s, p, bytes, mesh);
       p = after(p, s);
     }
+    out.price = states[goal].cost.price;
   }
 };
 
 }  // namespace detail
 
 /// The cheapest conversion: fewest bytes sent (and calls, priced in bytes), then fewest of them over the outer axes,
-/// whose links are no faster, then fewest collectives, then fewest steps. Uniform-cost search over partitions.
+/// whose links are no faster, then fewest collectives, then fewest steps. Uniform-cost search over partitions. Others
+/// than `conversion_prices` price steps by what they know, and say the same of themselves.
+template <class Prices = conversion_prices>
 constexpr conversion convert(const partition& from, const partition& to, const extents& shape, long element_bytes,
-                             const mesh_shape& mesh, const conversion_prices& prices = {}) {
+                             const mesh_shape& mesh, const Prices& prices = {}) {
   conversion out;
   out.possible = true;
   if (from == to) return out;
-  detail::conversion_search search{from, to, shape, elements(shape) * element_bytes, mesh, prices};
+  detail::conversion_search<Prices> search{from, to, shape, elements(shape) * element_bytes, mesh, prices};
   // One step that leads there is taken, though other axes could carry a share of its bytes.
   search.each(from, [&](const conversion_step& s) {
     if (!out.steps.empty() || !(after(from, s) == to) || !divides(to, shape, mesh)) return;
+    if (s.axes != 0 && !Prices::one_step_is_best) return;
+    const long sent = bytes_sent(s, from, search.bytes, mesh), price = prices(s, from, sent);
+    if (price < 0) return;
     out.steps.push(s);
-    out.bytes = bytes_sent(s, from, search.bytes, mesh);
+    out.bytes = sent;
+    out.price = price;
   });
   if (out.steps.empty()) search.run(out);
   return out;

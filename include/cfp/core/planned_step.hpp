@@ -3,6 +3,7 @@
 
 #include <cfp/core/check.hpp>
 #include <cfp/core/convert.hpp>
+#include <cfp/core/explain.hpp>
 #include <cfp/core/planned_view.hpp>
 
 namespace cfp::inline v0_1 {
@@ -15,33 +16,49 @@ struct step_answer {
   sentence why;
 };
 
-// The step of this name along this axis that leads from one partition to the other.
+using axis_labels = list<name, max_axes>;
+
+// Whether a step is along these axes, and no other.
+constexpr bool is_along(const conversion_step& s, const axis_labels& axes, const mesh_shape& mesh) {
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (s.along(a) != axes.contains(mesh.axes[a].label)) return false;
+  return true;
+}
+
+// The step of this name along these axes that leads from one partition to the other.
 constexpr step_answer find_step(const planned_view& from, const planned_view& to, std::string_view step,
-                                std::string_view axis, const mesh_shape& mesh, long element_bytes) {
+                                const axis_labels& axes, const mesh_shape& mesh, long element_bytes) {
   step_answer out;
-  if (from.name == to.name && *from.shape == *to.shape && *from.mesh == *to.mesh)
-    each_step(*from.held, mesh, [&](const conversion_step& s) {
-      if (out.found || step_names[s.kind] != step || mesh.axes[s.axis].label != axis ||
-          !(after(*from.held, s) == *to.held))
-        return;
-      out.found = true;
-      if (!s.communicates()) return;
-      const auto k = static_cast<std::size_t>(s.collective());
-      out.sent.calls[k] = 1;
-      out.sent.bytes[k] = bytes_sent(s, *from.held, elements(from.shape->sizes) * element_bytes, mesh);
-    });
+  const auto look_at = [&](const conversion_step& s) {
+    if (out.found || step_names[s.kind] != step || !is_along(s, axes, mesh) || !(after(*from.held, s) == *to.held))
+      return;
+    out.found = true;
+    if (!s.communicates()) return;
+    const auto k = static_cast<std::size_t>(s.collective());
+    out.sent.calls[k] = 1;
+    out.sent.bytes[k] = bytes_sent(s, *from.held, elements(from.shape->sizes) * element_bytes, mesh);
+  };
+  if (from.name == to.name && *from.shape == *to.shape && *from.mesh == *to.mesh) {
+    each_step(*from.held, mesh, look_at);
+    if (axes.size() > 1) each_wide_step(*from.held, mesh, look_at);
+  }
   if (!out.found)
-    say(out.why, step, " over '", axis, "': tensor ", from.name, " is planned as '",
-        describe(*from.held, from.shape->parts, mesh).view(), "' before and ", to.name == from.name ? "" : to.name,
-        to.name == from.name ? "" : " as ", "'", describe(*to.held, to.shape->parts, mesh).view(),
-        "' after, which it does not make");
+    say(out.why, step, " over "), say_names(out.why, axes),
+        say(out.why, ": tensor ", from.name, " is planned as '", describe(*from.held, from.shape->parts, mesh).view(),
+            "' before and ", to.name == from.name ? "" : to.name, to.name == from.name ? "" : " as ", "'",
+            describe(*to.held, to.shape->parts, mesh).view(), "' after, which it does not make");
   return out;
 }
 
-template <class From, class To, lit Step, lit Axis>
+template <class From, class To, lit Step, lit... Axis>
 struct resharding {
-  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(),
-                                                  Axis.view(), From::type::mesh_type::shape, From::element_bytes);
+  static constexpr axis_labels axes = [] {
+    axis_labels all;
+    (all.push(name(Axis.view())), ...);
+    return all;
+  }();
+  static constexpr step_answer answer = find_step(planned_view_of<From>(), planned_view_of<To>(), Step.view(), axes,
+                                                  From::type::mesh_type::shape, From::element_bytes);
 };
 
 template <class Question>
@@ -54,10 +71,12 @@ consteval bool require_step() {
 
 }  // namespace detail
 
-/// A tensor changes its partition by one step: a collective, or slice, mask, pad, which send nothing.
-template <class From, class To, lit Step, lit Axis>
+/// A tensor changes its partition by one step along an axis: a collective, or slice, mask, pad, which send nothing; a
+/// collective also along several at once.
+template <class From, class To, lit Step, lit... Axis>
+  requires(sizeof...(Axis) >= 1 && sizeof...(Axis) <= max_axes)
 struct reshard {
-  using question = detail::resharding<From, To, Step, Axis>;
+  using question = detail::resharding<From, To, Step, Axis...>;
   static_assert(detail::require_step<question>());
   static constexpr collective_count sent = question::answer.sent;
 };

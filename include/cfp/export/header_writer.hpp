@@ -3,6 +3,7 @@
 
 #include <cfp/core/explain.hpp>
 #include <cfp/core/spell.hpp>
+#include <cfp/model/read_mesh.hpp>
 #include <cfp/plan/plan.hpp>
 
 #include <map>
@@ -32,7 +33,7 @@ class header_writer {
         const std::string from = tensor(i->in[0], out), to = tensor(i->out[0], out);
         out.reshards += out.reshards.empty() ? "" : ",\n                                 ";
         out.reshards += "cfp::reshard<" + from + ", " + to + ", \"" + std::string(step_names[i->step.kind]) + "\", \"" +
-                        std::string(mesh_.axes[i->step.axis].label.view()) + "\">";
+                        axis_names(mesh_, i->step, "\", \"") + "\">";
         out.shape += "reshard " + number(i->in[0]) + number(i->out[0]) + '\n';
         if (i->step.communicates()) {
           const buffer& b = p_.code[i->in[0]];

@@ -58,7 +58,7 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
     const buffer& from = p.code[i.in[0]];
     all.push_back(
         {{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
-         {"axis", mesh.axes[i.step.axis].label.view()},
+         {"axis", axis_names(mesh, i.step)},
          {"tensor", names.tensor(from.value)},
          {"bytes_sent", bytes_sent(i.step, from.held,
                                    elements(g[from.value].shape) * g[from.value].width(p.code.real_bytes), mesh)}});

@@ -1,8 +1,8 @@
-// A mesh as people write it: "data=2,model=4".
+// A mesh as people write it, "data=2,model=4", and the axes of a step.
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
-#include <cfp/core/mesh.hpp>
+#include <cfp/core/conversion_step.hpp>
 
 #include <limits>
 #include <sstream>
@@ -47,6 +47,14 @@ inline std::string to_string(const mesh_shape& mesh) {
   std::string out;
   for (const mesh_axis& a : mesh.axes)
     out.append(out.empty() ? "" : ",").append(a.label.view()).append(1, '=').append(std::to_string(a.size));
+  return out;
+}
+
+/// The axes a step is along: "data,model".
+inline std::string axis_names(const mesh_shape& mesh, const conversion_step& s, const char* between = ",") {
+  std::string out;
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (s.along(a)) out.append(out.empty() ? "" : between).append(mesh.axes[a].label.view());
   return out;
 }
 

@@ -25,7 +25,7 @@ inline double alpa_cost(collective_kind kind, double bytes, double n, double bet
 /// Of a step of a conversion; `local`: bytes that a device holds before it.
 inline double alpa_cost(const conversion_step& s, const partition& from, long local, const mesh_shape& mesh) {
   if (!s.communicates()) return 0;
-  const auto n = static_cast<double>(mesh.size(s.axis));
+  const auto n = static_cast<double>(s.devices(mesh));
   return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n,
                    s.axis == 0 ? 1 : 0.1);
 }

@@ -6,9 +6,11 @@
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/usual_plans.hpp>
+#include <cfp/profile/machine/described_prices.hpp>
 #include <cfp/profile/machine/timeline.hpp>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 
 namespace cfp::inline v0_1 {
@@ -53,7 +55,9 @@ class machine_search {
   /// Graph, mesh and decisions must outlive this.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m,
                  const machine_options& options = {})
-      : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh, options.known) {
+      : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh, options.known),
+        prices_of_steps_(std::make_shared<described_prices>(m, mesh)), conversions_(prices_of_steps_.get()) {
+    options_.lowered_for.prices = prices_of_steps_.get();
     if (options_.memory == 0) options_.memory = m.device.memory;
   }
 
@@ -227,6 +231,7 @@ class machine_search {
   machine_options options_;
   described_times times_;
   std::optional<machine_costs> prices_;
+  std::shared_ptr<const described_prices> prices_of_steps_;
   known_conversions conversions_;
 };
 

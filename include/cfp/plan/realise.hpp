@@ -12,7 +12,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// Makes the program of a plan in the order of a schedule. `conversions`, of the mesh, may be kept for more plans.
+/// Makes the program of a plan in the order of a schedule. `conversions`, of the mesh and
+/// at the target's prices, may be kept for more plans.
 inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, const decision_graph& d,
                     std::vector<int> choices, const target& on = {}, const schedule& order = {},
                     known_conversions* conversions = nullptr) {
@@ -20,7 +21,9 @@ inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, c
   out.name = std::move(label);
   out.choices = std::move(choices);
   out.shards = shard(g, d, out.choices);
-  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes, false, {}, conversions);
+  known_conversions own(on.prices);
+  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes, false, {},
+                   conversions != nullptr ? conversions : &own);
   apply(order, out.code);
   on.complete(out.code, g);
   return out;

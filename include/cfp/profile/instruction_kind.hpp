@@ -2,6 +2,7 @@
 // are in.
 #pragma once
 
+#include <cfp/model/read_mesh.hpp>
 #include <cfp/program/around.hpp>
 #include <cfp/program/call.hpp>
 
@@ -27,10 +28,10 @@ inline instruction_kind kind_of(const conversion_step& s, const partition& from,
     return std::to_string(w.outer) + "x" + std::to_string(w.extent) + "x" + std::to_string(w.inner);
   };
   using step = conversion_step;
-  // Collectives depend on the links of their axis, all else on the number of pieces alone.
+  // Collectives depend on the links of their axes, all else on the number of pieces alone.
   instruction_kind out{
-      std::string(step_names[s.kind]) + (s.communicates() ? " over " + std::string(mesh.axes[s.axis].label.view())
-                                                          : " of " + std::to_string(mesh.size(s.axis))),
+      std::string(step_names[s.kind]) +
+          (s.communicates() ? " over " + axis_names(mesh, s) : " of " + std::to_string(mesh.size(s.axis))),
       {}};
   if (s.kind == step::all_reduce || s.kind == step::mask) out.size = std::to_string(elements(a));
   else if (s.kind == step::all_gather || s.kind == step::pad) out.size = around(b, s.dim);

@@ -33,11 +33,7 @@ inline program conversion_program(const graph& g, const mesh_shape& mesh, int v,
   i.out.push(allocate(after(from, s), 0, false));
   // Scratch exactly as lowering gives it.
   const long larger = std::max(p[i.in[0]].bytes, p[i.out[0]].bytes);
-  using step = conversion_step;
-  if ((s.kind == step::all_gather || s.kind == step::reduce_scatter) && view_around(p[i.in[0]].local, s.dim).outer > 1)
-    i.out.push(allocate(from, larger, false));
-  if (s.kind == step::all_to_all)
-    for (int k = 0; k < 2; ++k) i.out.push(allocate(from, p[i.in[0]].bytes, false));
+  for (int k = scratch_buffers(s, p[i.in[0]].local); k > 0; --k) i.out.push(allocate(from, larger, false));
   p.code.push_back(i);
   return p;
 }

@@ -3,6 +3,7 @@
 
 #include <cfp/core/shape_error.hpp>
 #include <cfp/model/sharding.hpp>
+#include <cfp/program/around.hpp>
 #include <cfp/program/known_conversions.hpp>
 #include <cfp/program/program.hpp>
 
@@ -93,22 +94,8 @@ struct lowerer {
       i.in.push(at);
       const int next = allocate(v, after(out[at].held, s), out[at].type, false);
       i.out.push(next);
-      // Gathering or scattering an inner dimension goes through packed scratch of the larger side.
-      const auto outer = [&](int dim) {
-        long n = 1;
-        for (int d = 0; d < dim; ++d) n *= out[at].local[d];
-        return n > 1;
-      };
-      if ((s.kind == conversion_step::all_gather && outer(s.dim)) ||
-          (s.kind == conversion_step::reduce_scatter && outer(s.dim))) {
-        const long bytes = out[at].bytes > out[next].bytes ? out[at].bytes : out[next].bytes;
-        i.out.push(scratch(out[at], bytes));
-      }
-      if (s.kind == conversion_step::all_to_all) {
-        const long bytes = out[at].bytes;
-        i.out.push(scratch(out[at], bytes));
-        i.out.push(scratch(out[at], bytes));
-      }
+      for (int k = scratch_buffers(s, out[at].local); k > 0; --k)
+        i.out.push(scratch(out[at], out[at].bytes > out[next].bytes ? out[at].bytes : out[next].bytes));
       (once_per_step(v) ? before : out.code).push_back(std::move(i));
       at = next;
     }
@@ -136,7 +123,8 @@ struct lowerer {
     if (have.empty() || outside) {
       of(v).from_outside = true;
       partition at = p;
-      for (partition::debt& d : at.partial) d = {};  // what is given is complete; `nearest` makes parts of sums of it
+      if (g[v].producer < 0)  // what the step is given is complete; `nearest` makes parts of sums of it
+        for (partition::debt& d : at.partial) d = {};
       element rests = type;
       const auto& wanted = plan.materialised[static_cast<std::size_t>(v)];
       if (const int u = of(v).update; u >= 0) {
@@ -169,7 +157,7 @@ struct lowerer {
       if (out[b].held == p) return b;
       const conversion c = cheapest(v, out[b], p);
       if (!c.possible) continue;
-      if (best < 0 || c.bytes < least.bytes || (c.bytes == least.bytes && c.steps.size() < least.steps.size())) {
+      if (best < 0 || c.price < least.price || (c.price == least.price && c.steps.size() < least.steps.size())) {
         best = b;
         least = c;
       }

@@ -3,6 +3,7 @@
 
 #include <cfp/program/fuse_same.hpp>
 #include <cfp/program/memory.hpp>
+#include <cfp/program/step_prices.hpp>
 #include <cfp/program/views.hpp>
 
 #include <vector>
@@ -13,6 +14,7 @@ struct target {
   long real_bytes = sizeof(float);                     ///< of a number that is not wide
   const std::vector<fusion_pattern>* fused = nullptr;  ///< none: every operator by itself. Must outlive this
   const std::vector<same_pattern>* same = nullptr;     ///< none: every one by itself. Must outlive this
+  const step_prices* prices = nullptr;  ///< of conversions; none: along one axis after the other. Must outlive this
   bool (*walks)(const program&, const graph&,
                 const instruction&) = nullptr;  ///< what need not have neighbours in order; none: nothing
 

@@ -1,6 +1,7 @@
 // What a session does: everything below brought together.
 #pragma once
 
+#include <cfp/plan/machine_search.hpp>
 #include <cfp/plan/reasons.hpp>
 #include <cfp/session/print.hpp>
 #include <cfp/session/race.hpp>
@@ -36,12 +37,15 @@ CFP_INLINE const structure& session::analyse() {
   parts& s = mine();
   if (!s.known->needs.empty()) return *s.known;
   const decision_graph all = decisions(s.g, s.blocks, s.mesh, axis_choice::regathered);
-  const target stored = bytes_of(s.o.type);
+  machine_options plain;  // what plans leave open is solved for a machine as simple as can be
+  plain.lowered_for = bytes_of(s.o.type);
+  plain.overlap = false;
+  machine_search search(s.g, s.mesh, all, plain_machine(s.mesh), plain);
   for (const named_plan& n : compared_plans(s.mesh, has_experts(s.g), true)) {
     s.tell("making the program of plan " + n.name);
-    std::vector<int> choices = follow(n, all, s.mesh);
-    for (int& c : choices) c = std::max(c, 0);
-    const program code = realise(n.name, s.g, s.mesh, all, choices, stored).code;
+    const std::optional<evaluated> made = search.usual(n);
+    if (!made) continue;
+    const program& code = made->p.code;
     s.known->needs.push_back({n.name, detail::role_bytes(code, s.g, value_role::weight),
                               detail::role_bytes(code, s.g, value_role::state), code.arena_bytes,
                               count_collectives(code, s.g).total_bytes()});

@@ -33,7 +33,7 @@ struct structure {
   double parameters = 0;
   std::vector<std::string> uneven{};  ///< what is left out because it does not divide
   double seconds = 0;                 ///< that finding all this took
-  /// What the plans people use need of a device, in bytes.
+  /// What the plans people use need of a device, in bytes; what they leave open is solved for a plain machine.
   struct need {
     std::string plan{};
     long weights = 0, state = 0, arena = 0, sent = 0;

@@ -125,11 +125,9 @@ class rank_gpu : public gpu<T> {
 
   int rank() const { return context_.rank; }
   Context& context() { return context_; }
-  const auto& among(int axis, const queue&) const { return context_.axes[static_cast<std::size_t>(axis)]; }
-  traffic counted(int axis) const { return context_.axes[static_cast<std::size_t>(axis)].counted(); }
-  void reset_counted() {
-    for (auto& axis : context_.axes) axis.reset_counted();
-  }
+  const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
+  traffic counted(int group) const { return context_.group(group).counted(); }
+  void reset_counted() { context_.reset_counted(); }
 
  private:
   Context& context_;
@@ -144,7 +142,7 @@ class lone_gpu : public gpu<T> {
   /// Stands in for this rank from now on.
   void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
-  nobody among(int, const queue&) const { return {}; }
+  nobody among(unsigned, const queue&) const { return {}; }
 
  private:
   int rank_ = 0;

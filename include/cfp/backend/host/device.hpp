@@ -43,10 +43,8 @@ class device : public tick_clock {
   Context& context() { return context_; }
   memory_use& use() { return use_; }
   const memory_use& use() const { return use_; }
-  traffic counted(int axis) const { return context_.axes[static_cast<std::size_t>(axis)].counted(); }
-  void reset_counted() {
-    for (auto& axis : context_.axes) axis.reset_counted();
-  }
+  traffic counted(int group) const { return context_.group(group).counted(); }
+  void reset_counted() { context_.reset_counted(); }
 
   queue main() const { return {}; }
   queue side() {
@@ -67,7 +65,7 @@ class device : public tick_clock {
     if (q.beside == nullptr && side_) side_->wait(issued_[static_cast<std::size_t>(n)]);
   }
   host_mover mover(const queue&) const { return {}; }
-  const auto& among(int axis, const queue&) const { return context_.axes[static_cast<std::size_t>(axis)]; }
+  const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
   void set(long step, int pass) { step_ = step, pass_ = pass; }
   no_recording record(const std::function<void()>&) const { return {}; }
   void replay(no_recording) const {}

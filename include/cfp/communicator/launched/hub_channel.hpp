@@ -23,10 +23,10 @@ class hub_channel : public rank_grid {
   hub_channel(int number, int opener, std::vector<int> mesh, post_function post)
       : rank_grid(std::move(mesh)), number_(number), opener_(opener), post_(std::move(post)),
         members_(static_cast<std::size_t>(size())) {
-    for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis)
+    for (int group = whole; group < groups(); ++group)
       for (int r = 0; r < size(); ++r)
-        if (const std::vector<int> of = members(r, axis); of.front() == r)
-          meetings_.push_back({axis, where(axis), of, std::vector<waiting_call>(of.size())});
+        if (const std::vector<int> of = members(r, group); of.front() == r)
+          meetings_.push_back({group, where(group), of, std::vector<waiting_call>(of.size())});
   }
 
   void open(int rank, const std::vector<int>& mesh) {
@@ -40,7 +40,7 @@ class hub_channel : public rank_grid {
   /// A call that a rank waits in since then. Throws communicator_error for what no rank calls.
   void call(int rank, const message& m, message_bytes data, steady_clock::time_point since) {
     if (!errors_.empty()) return stop(rank, m);
-    meeting& g = meeting_of(rank, m.axis);
+    meeting& g = meeting_of(rank, m.group);
     const std::size_t i = g.index(rank);
     if (g.calls[i].here || m.call.kind < 0 || m.call.kind > barrier_kind || !has_root(m.call, g.ranks.size()) ||
         data.count != bytes_given(m, g.ranks.size(), i))
@@ -117,7 +117,6 @@ class hub_channel : public rank_grid {
     std::chrono::nanoseconds deadline{};
   };
 
-  static std::string where(int axis) { return axis == whole ? "" : " on axis " + std::to_string(axis); }
   // A limit may be longer than a clock can tell.
   static steady_clock::time_point until(steady_clock::time_point since, std::chrono::nanoseconds limit) {
     return since + std::min<std::chrono::nanoseconds>(limit, std::chrono::hours(24 * 365));
@@ -129,9 +128,9 @@ class hub_channel : public rank_grid {
   }
   bool is_over(int rank) { return of(rank).left || of(rank).closed || known(rank); }
 
-  meeting& meeting_of(int rank, int axis) {
+  meeting& meeting_of(int rank, int group) {
     for (meeting& g : meetings_)
-      if (g.axis == axis && g.index(rank) < g.ranks.size()) return g;
+      if (g.number == group && g.index(rank) < g.ranks.size()) return g;
     throw communicator_error("a call on an axis there is not");
   }
 
@@ -167,7 +166,7 @@ class hub_channel : public rank_grid {
 
   /// Another's error meets this call.
   void stop(int rank, const message& m) {
-    const std::string brief = "rank " + std::to_string(rank) + " stopped in " + m.call.text() + where(m.axis);
+    const std::string brief = "rank " + std::to_string(rank) + " stopped in " + m.call.text() + where(m.group);
     const std::string cause = errors_.front().message;
     record({rank, brief, true});
     answer(rank, m, message_kind::stopped, {message_bytes::of(brief + ": " + cause)});

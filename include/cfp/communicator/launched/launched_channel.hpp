@@ -24,7 +24,7 @@ struct awaited_answer {
 struct launched_channel {
   explicit launched_channel(std::size_t groups) : awaited(groups) {}
 
-  std::vector<awaited_answer*> awaited;  // by axis + 1
+  std::vector<awaited_answer*> awaited;  // by number of the group + 1
   std::vector<rank_error> errors;        // as they were told
   int over = 0;                          // jobs that all have ended well
   bool failed = false;                   // and the last one, otherwise

@@ -16,8 +16,8 @@ namespace cfp::inline v0_1 {
 /// meanwhile, what is larger than 16 MiB may have been combined in part.
 class launched_communicator {
  public:
-  launched_communicator(launched_world& world, int, int axis = launched_world::whole)
-      : world_(&world), group_(&world.group(axis)), rank_(world.coordinate(world.rank(), axis)) {}
+  launched_communicator(launched_world& world, int, int group = launched_world::whole)
+      : world_(&world), group_(&world.group(group)), rank_(world.coordinate(world.rank(), group)) {}
 
   int rank() const { return rank_; }  ///< in the group
   int size() const { return static_cast<int>(group_->ranks.size()); }

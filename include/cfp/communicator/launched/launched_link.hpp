@@ -83,7 +83,7 @@ class launched_link {
   /// Sends a call, and returns when it is answered: by the hub, or, after this time, by the silence of it.
   void call(launched_channel& c, const message& m, const void* data, std::size_t bytes, awaited_answer& a,
             std::chrono::nanoseconds limit) {
-    awaited_answer*& place = c.awaited[static_cast<std::size_t>(m.axis + 1)];
+    awaited_answer*& place = c.awaited[static_cast<std::size_t>(m.group + 1)];
     {
       const std::lock_guard lock(mutex_);
       place = &a;
@@ -206,7 +206,7 @@ class launched_link {
 
   awaited_answer* answer_to(const message& m) {
     const auto c = channels_.find(m.channel);
-    const auto group = static_cast<std::size_t>(m.axis + 1);
+    const auto group = static_cast<std::size_t>(m.group + 1);
     if (c == channels_.end() || group >= c->second->awaited.size()) return nullptr;
     return m.kind == message_kind::result || m.kind == message_kind::stopped ? c->second->awaited[group] : nullptr;
   }

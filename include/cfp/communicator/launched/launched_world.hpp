@@ -23,7 +23,7 @@ namespace detail {
 
 /// The end of one rank in a group.
 struct launched_group {
-  int axis = 0;
+  int number = 0;
   std::string where;       // after a call in a message: "" or " on axis 1"
   std::vector<int> ranks;  // of the members, in the world
   traffic counted{};
@@ -31,8 +31,9 @@ struct launched_group {
 
 }  // namespace detail
 
-/// The state of this process' rank: one group of all, and one per mesh axis. All processes construct their worlds in
-/// the same order; several may be alive. Streams of a rank may call collectives beside it, of other groups.
+/// The state of this process' rank: one group of all, and one per mesh axis and set of several. All processes construct
+/// their worlds in the same order; several may be alive. Streams of a rank may call collectives beside it, of other
+/// groups.
 class launched_world : public rank_grid {
  public:
   static constexpr bool one_process = false;
@@ -40,14 +41,13 @@ class launched_world : public rank_grid {
   /// Throws bad_input unless the mesh has as many ranks as the launcher has started processes, and
   /// communicator_error if they do not find each other within `to_start`.
   launched_world(std::vector<int> mesh, const launched_rank& me, std::chrono::nanoseconds to_start)
-      : rank_grid(std::move(mesh)), rank_(me.rank), channel_(this->mesh().size() + 1) {
+      : rank_grid(std::move(mesh)), rank_(me.rank), channel_(static_cast<std::size_t>(groups() + 1)) {
     if (me.size != size())
       throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the launcher started " +
                       std::to_string(me.size) + (me.size == 1 ? " process" : " processes") +
                       "; start as many as ranks, with torchrun --nproc-per-node, mpirun -n, srun -n, or " +
                       "WORLD_SIZE=" + std::to_string(size()) + " set for each");
-    for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis)
-      groups_.push_back({axis, axis == whole ? "" : " on axis " + std::to_string(axis), members(rank_, axis)});
+    for (int group = whole; group < groups(); ++group) groups_.push_back({group, where(group), members(rank_, group)});
     link_ = detail::launched_jobs::of_this_process().join(me, to_start);
     number_ = link_->open(this->mesh(), channel_);
   }
@@ -56,7 +56,7 @@ class launched_world : public rank_grid {
 
   int rank() const { return rank_; }
   int on_this_machine() const { return link_->on_this_machine(); }  ///< ranks
-  detail::launched_group& group(int axis) { return groups_[static_cast<std::size_t>(axis + 1)]; }
+  detail::launched_group& group(int number) { return groups_[static_cast<std::size_t>(number + 1)]; }
 
   /// How long a rank waits for the others before it fails: 10 minutes unless set.
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
@@ -106,7 +106,7 @@ class launched_world : public rank_grid {
                 std::size_t taken) {
     piece.kind = detail::message_kind::call;
     piece.channel = number_;
-    piece.axis = g.axis;
+    piece.group = g.number;
     piece.deadline = deadline_.load().count();
     detail::awaited_answer answer{static_cast<std::byte*>(out), taken};
     link_->call(channel_, piece, in, given, answer,
@@ -131,7 +131,7 @@ class launched_world : public rank_grid {
 
   const int rank_;
   std::atomic<std::chrono::nanoseconds> deadline_{std::chrono::minutes(10)};
-  std::deque<detail::launched_group> groups_;  // all, then one per axis
+  std::deque<detail::launched_group> groups_;  // all, then by number
   detail::launched_channel channel_;
   std::shared_ptr<detail::launched_link> link_;
   int number_ = 0;  // of the channel

@@ -29,7 +29,7 @@ struct waiting_call {
 };
 
 struct meeting {
-  int axis = 0;
+  int number = 0;
   std::string where;                // after a call in a message: "" or " on axis 1"
   std::vector<int> ranks;           // of the members, in the world
   std::vector<waiting_call> calls;  // one per member

@@ -32,13 +32,13 @@ enum class message_kind : std::int32_t {
 
 struct message {
   static constexpr std::uint32_t mark = 0x6e706663;  // no process of ours begins otherwise
-  static constexpr std::int32_t current = 1;         // changes with what messages mean
+  static constexpr std::int32_t current = 2;         // changes with what messages mean
 
   std::uint32_t begins = mark;
   message_kind kind = message_kind::hello;
   std::int32_t version = current;
   std::int32_t channel = 0;
-  std::int32_t axis = 0;
+  std::int32_t group = 0;  // of a call: by its number among a mesh's
   std::int32_t rank = 0;
   std::int32_t size = 0;
   std::int32_t flag = 0;

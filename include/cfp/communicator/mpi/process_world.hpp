@@ -28,7 +28,7 @@
 
 namespace cfp::inline v0_1 {
 
-/// The state of this process' rank: one group of all, and one per mesh axis. MPI must have been initialised, with
+/// The state of this process' rank: a group of all, one per mesh axis, and per set of several. MPI is initialised, with
 /// MPI_THREAD_MULTIPLE if streams run beside (`process_job` does it). All processes construct it together.
 class process_world : public rank_grid {
  public:
@@ -44,10 +44,10 @@ class process_world : public rank_grid {
                       " processes; start it with mpirun -n " + std::to_string(size()));
     meet();
     news_.open(rank_, size());
-    for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis) {
+    for (int group = whole; group < groups(); ++group) {
       detail::process_group& g = groups_.emplace_back();
-      g.where = axis == whole ? "" : " on axis " + std::to_string(axis);
-      g.ranks = members(rank_, axis);
+      g.where = where(group);
+      g.ranks = members(rank_, group);
       detail::mpi_check(MPI_Comm_split(MPI_COMM_WORLD, g.ranks.front(), rank_, &g.comm), "MPI_Comm_split");
       MPI_Comm_set_errhandler(g.comm, MPI_ERRORS_RETURN);
       g.calls.resize(g.ranks.size());
@@ -76,7 +76,7 @@ class process_world : public rank_grid {
 
   int rank() const { return rank_; }
   int on_this_machine() const { return on_this_machine_; }  ///< ranks
-  detail::process_group& group(int axis) { return groups_[static_cast<std::size_t>(axis + 1)]; }
+  detail::process_group& group(int number) { return groups_[static_cast<std::size_t>(number + 1)]; }
 
   /// How long a rank waits for the others before it fails: 10 minutes unless set.
   void set_deadline(std::chrono::nanoseconds limit) { deadline_ = limit; }
@@ -243,7 +243,7 @@ class process_world : public rank_grid {
 
   int rank_ = 0, on_this_machine_ = 1;
   std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
-  std::deque<detail::process_group> groups_;  // all, then one per axis
+  std::deque<detail::process_group> groups_;  // all, then by number
   detail::job_news news_{groups_};
 };
 

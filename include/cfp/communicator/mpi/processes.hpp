@@ -14,8 +14,8 @@ namespace cfp::inline v0_1 {
 /// Throws communicator_error as `thread_communicator` does; the job can then only report and end.
 class process_communicator {
  public:
-  process_communicator(process_world& world, int, int axis = process_world::whole)
-      : world_(&world), group_(&world.group(axis)), rank_(world.coordinate(world.rank(), axis)) {}
+  process_communicator(process_world& world, int, int group = process_world::whole)
+      : world_(&world), group_(&world.group(group)), rank_(world.coordinate(world.rank(), group)) {}
 
   int rank() const { return rank_; }  ///< in the group
   int size() const { return static_cast<int>(group_->ranks.size()); }

@@ -19,8 +19,8 @@ namespace cfp::inline v0_1 {
 /// aborted, the contents of the buffers are undefined, and the job can only report and end.
 class nccl_communicator {
  public:
-  nccl_communicator(nccl_world& world, int, int axis = nccl_world::whole)
-      : world_(&world), group_(&world.group(axis)), rank_(world.coordinate(world.rank(), axis)),
+  nccl_communicator(nccl_world& world, int, int group = nccl_world::whole)
+      : world_(&world), group_(&world.group(group)), rank_(world.coordinate(world.rank(), group)),
         stream_(world.stream()) {}
 
   int rank() const { return rank_; }  ///< in the group

@@ -22,7 +22,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,9 +29,9 @@
 
 namespace cfp::inline v0_1 {
 
-/// The state of one rank: one group of all, and one per mesh axis, of the mesh of its control context, which must
-/// outlive it. All ranks construct it together, each on its own thread or process, which takes a GPU and is the one to
-/// use it from then on; and destroy it together, before they leave the job.
+/// The state of one rank: a group of all, one per axis of the mesh of its control context, and per set of several. The
+/// context must outlive it. All ranks construct it together, each on its own thread or process, which takes a GPU and
+/// is the one to use it from then on; and destroy it together, before they leave the job.
 class nccl_world : public rank_grid {
  public:
   /// Throws communicator_error on all ranks if there is no GPU for one, if NCCL cannot connect them, or not within the
@@ -70,7 +69,7 @@ class nccl_world : public rank_grid {
   int rank() const { return rank_; }
   int device() const { return device_; }
   cudaStream_t stream() const { return stream_; }
-  detail::nccl_group& group(int axis) { return groups_[static_cast<std::size_t>(axis + 1)]; }
+  detail::nccl_group& group(int number) { return groups_[static_cast<std::size_t>(number + 1)]; }
   int* token() { return token_; }  ///< on the GPU: what a barrier reduces
 
   /// How long a rank waits before it fails: 10 minutes unless set.
@@ -131,12 +130,14 @@ class nccl_world : public rank_grid {
   }
 
   void connect(const ncclUniqueId& id) {
-    for (int axis = whole; axis < static_cast<int>(mesh().size()); ++axis)
-      groups_.push_back({nullptr, axis == whole ? "" : " on axis " + std::to_string(axis), members(rank_, axis), {}});
+    for (int group = whole; group < groups(); ++group)
+      groups_.push_back({nullptr, where(group), members(rank_, group), {}, is_of_all(group)});
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     detail::nccl_group& all = groups_.front();
     for (detail::nccl_group& g : groups_) {
+      if (g.borrows) g.comm = all.comm;
+      if (g.borrows) continue;
       const std::string text =
           &g == &all ? "the start of NCCL among " + std::to_string(size()) + " ranks" : "NCCL's split" + g.where;
       const auto in = [&] { return text; };
@@ -153,6 +154,7 @@ class nccl_world : public rank_grid {
     };
     graphs_.release();
     for (auto g = groups_.rbegin(); g != groups_.rend(); ++g) {
+      if (g->borrows) continue;
       accept(ncclCommFinalize(g->comm), in);
       wait([&] { return settled(*g, in); }, in);
       ncclCommDestroy(std::exchange(g->comm, nullptr));
@@ -163,7 +165,7 @@ class nccl_world : public rank_grid {
   void abort() {
     graphs_.release();
     for (detail::nccl_group& g : groups_)
-      if (g.comm != nullptr) ncclCommAbort(std::exchange(g.comm, nullptr));
+      if (ncclComm_t comm = std::exchange(g.comm, nullptr); comm != nullptr && !g.borrows) ncclCommAbort(comm);
   }
 
   void release() {
@@ -238,7 +240,7 @@ class nccl_world : public rank_grid {
   std::function<void(const std::string&, bool)> tell_;
   std::function<bool()> is_stopped_;
   const int exceptions_ = std::uncaught_exceptions();
-  std::deque<detail::nccl_group> groups_;  // all, then one per axis; NCCL writes into them as it connects
+  std::deque<detail::nccl_group> groups_;  // all, then by number; NCCL writes into them as it connects
   detail::issued_collectives issued_;
   captured_graphs graphs_;
   int* token_ = nullptr;

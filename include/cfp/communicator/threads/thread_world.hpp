@@ -29,8 +29,8 @@
 
 namespace cfp::inline v0_1 {
 
-/// The state that ranks share: one group of all, and for each mesh axis the groups of ranks that differ only
-/// in their coordinate on it. Ranks are row-major in the mesh: the last axis varies fastest. Throws
+/// The state that ranks share: one group of all, and for each mesh axis, and each set of several, the groups of ranks
+/// that differ only in their coordinates on it. Ranks are row-major in the mesh: the last axis varies fastest. Throws
 /// bad_input for an axis smaller than 1. `run_ranks` and `rank_pool` drive it; threads driven by
 /// other means must end with `leave` or `fail`.
 class thread_world : public rank_grid {
@@ -39,10 +39,10 @@ class thread_world : public rank_grid {
 
   explicit thread_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
     left_.resize(static_cast<std::size_t>(size()));
-    group_of_.assign(left_.size(), std::vector<detail::thread_group*>(this->mesh().size() + 1));
-    for (int axis = whole; axis < static_cast<int>(this->mesh().size()); ++axis)
+    group_of_.assign(left_.size(), std::vector<detail::thread_group*>(static_cast<std::size_t>(groups() + 1)));
+    for (int group = whole; group < groups(); ++group)
       for (int r = 0; r < size(); ++r)
-        if (members(r, axis).front() == r) add_group(axis, members(r, axis));
+        if (members(r, group).front() == r) add_group(group, members(r, group));
     // When there are more ranks than cores, the rank one waits for may need this very core.
     if (size() > static_cast<int>(std::thread::hardware_concurrency())) spins_ = 8;
   }
@@ -104,8 +104,8 @@ class thread_world : public rank_grid {
     }
   }
 
-  detail::thread_group& group(int rank, int axis) {
-    return *group_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(axis + 1)];
+  detail::thread_group& group(int rank, int number) {
+    return *group_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(number + 1)];
   }
 
   /// Returns once all members have entered with equal calls; then each must copy and `finish`.
@@ -142,9 +142,10 @@ class thread_world : public rank_grid {
   }
 
  private:
-  void add_group(int axis, const std::vector<int>& of) {
-    groups_.emplace_back(axis == whole ? "" : " on axis " + std::to_string(axis), of);
-    for (const int r : of) group_of_[static_cast<std::size_t>(r)][static_cast<std::size_t>(axis + 1)] = &groups_.back();
+  void add_group(int number, const std::vector<int>& of) {
+    groups_.emplace_back(where(number), of);
+    for (const int r : of)
+      group_of_[static_cast<std::size_t>(r)][static_cast<std::size_t>(number + 1)] = &groups_.back();
   }
 
   template <class Done, class Late>
@@ -224,7 +225,7 @@ class thread_world : public rank_grid {
   int spins_ = 64;  // some microseconds
   std::chrono::nanoseconds deadline_ = std::chrono::minutes(10);
   std::deque<detail::thread_group> groups_;                   // the first is of all ranks
-  std::vector<std::vector<detail::thread_group*>> group_of_;  // by rank, then axis + 1
+  std::vector<std::vector<detail::thread_group*>> group_of_;  // by rank, then number + 1
   mutable std::mutex mutex_;                                  // of what follows
   std::vector<rank_error> errors_;
   std::vector<bool> left_;

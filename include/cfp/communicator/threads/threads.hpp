@@ -26,8 +26,8 @@ namespace cfp::inline v0_1 {
 /// stays failed, even if the error is caught.
 class thread_communicator {
  public:
-  thread_communicator(thread_world& world, int rank, int axis = thread_world::whole)
-      : world_(&world), group_(&world.group(rank, axis)), rank_(world.coordinate(rank, axis)) {}
+  thread_communicator(thread_world& world, int rank, int group = thread_world::whole)
+      : world_(&world), group_(&world.group(rank, group)), rank_(world.coordinate(rank, group)) {}
 
   int rank() const { return rank_; }  ///< in the group
   int size() const { return static_cast<int>(group_->ranks.size()); }

@@ -20,7 +20,7 @@ class cost_builder {
  public:
   cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
       : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes), reads_(reads_of(g)),
-        plan_(sharding::replicated(g)) {}
+        plan_(sharding::replicated(g)), conversions_(on.prices) {}
   virtual ~cost_builder() = default;
   /// What programs are lowered for.
   const target& lowered_for() const { return target_; }

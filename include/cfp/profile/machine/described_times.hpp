@@ -25,7 +25,7 @@ class described_times {
     if (mesh.devices() > m.devices())
       throw bad_input("a mesh of " + std::to_string(mesh.devices()) + " devices does not fit on '" + m.name +
                       "', which has " + std::to_string(m.devices()));
-    for (int a = 0; a < mesh.rank(); ++a) groups_.push_back(group_of(m, mesh, a));
+    for (unsigned axes = 0; axes < 1U << mesh.rank(); ++axes) groups_.push_back(group_of(m, mesh, axes));
   }
 
   int measured = 0, described = 0;  ///< instructions priced so far by either
@@ -39,10 +39,10 @@ class described_times {
     if (i.kind != instruction::reshard || !i.step.communicates())
       return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
     const partition& held = p[i.in[0]].held;
-    double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over this axis
-    if (held.on(i.step.axis).kind == placement::split) whole *= p.mesh.size(i.step.axis);
+    double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over its axes
+    if (held.on(i.step.axis).kind == placement::split) whole *= static_cast<double>(i.step.devices(p.mesh));
     const auto over = [&](double bytes) {
-      return collective_seconds(machine_, groups_[static_cast<std::size_t>(i.step.axis)], i.step.collective(), bytes);
+      return collective_seconds(machine_, groups_[i.step.set()], i.step.collective(), bytes);
     };
     double seconds = 0;
     if (effects.latency && effects.small_messages) seconds = over(whole);
@@ -58,7 +58,7 @@ class described_times {
  private:
   const machine machine_;
   known_instructions* known_;
-  std::vector<device_group> groups_;
+  std::vector<device_group> groups_;  // by the set of axes they are along
 };
 
 }  // namespace cfp

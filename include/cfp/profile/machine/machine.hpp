@@ -114,7 +114,7 @@ struct device_group {
   int nodes(std::size_t level) const { return devices / within[level]; }
 };
 
-/// Of a mesh on a machine: ranks fill the innermost level first, the last axis varies fastest.
+/// Along an axis of a mesh on a machine: ranks fill the innermost level first, the last axis varies fastest.
 inline device_group group_of(const machine& m, const mesh_shape& mesh, int axis) {
   int stride = 1;
   for (int a = axis + 1; a < mesh.rank(); ++a) stride *= mesh.size(a);
@@ -131,6 +131,20 @@ inline device_group group_of(const machine& m, const mesh_shape& mesh, int axis)
     out.within.push_back(inside);
     out.share.push_back(static_cast<double>(inside) / used);
   }
+  return out;
+}
+
+/// Along a set of axes at once, a bit each.
+inline device_group group_of(const machine& m, const mesh_shape& mesh, unsigned axes) {
+  device_group out{1, std::vector<int>(m.levels.size(), 1), std::vector<double>(m.levels.size())};
+  for (int a = 0; a < mesh.rank(); ++a) {
+    if ((axes >> a & 1) == 0) continue;
+    const device_group one = group_of(m, mesh, a);
+    out.devices *= one.devices;
+    for (std::size_t l = 0; l < m.levels.size(); ++l) out.within[l] *= one.within[l];  // inner axes are whole within
+  }
+  for (std::size_t l = 0; l < m.levels.size(); ++l)
+    out.share[l] = static_cast<double>(out.within[l]) / std::min(m.unit(l), mesh.devices());
   return out;
 }
 

@@ -88,7 +88,7 @@ class profiler : public lazy_builder {
   /// Time known from earlier is taken, unless `again`: then it is measured once more, and the better figure kept.
   measurement whole(const std::vector<int>& operations, const sharding& plan, const std::string& label,
                     bool again = false) {
-    program p = lower(g_, mesh_, plan, operations, real_bytes_, true);
+    program p = lower(g_, mesh_, plan, operations, real_bytes_, true, {}, &conversions_);
     target_.complete(p, g_);
     const std::string k = key("whole " + label, operations, plan, true);
     const auto run = [&] { return run_program(p, {5, 15, 0.5, 0.01}); };

@@ -46,8 +46,8 @@ class basic_rank_gpu : public Gpu {
   }
 
   int rank() const { return world_->rank(); }
-  nccl_communicator among(int axis, const typename Gpu::queue& q) const {
-    return ranks_.axes[static_cast<std::size_t>(axis)].on(q.stream());
+  nccl_communicator among(unsigned axes, const typename Gpu::queue& q) const {
+    return ranks_.along(axes).on(q.stream());
   }
   /// All ranks together: they choose as the first does.
   void settle() {
@@ -81,21 +81,22 @@ class basic_rank_gpu : public Gpu {
     Gpu::replay(g.made);
     for (std::size_t a = 0; a < g.sends.size(); ++a) replayed_[a] += g.sends[a];
   }
-  traffic counted(int axis) const {
-    traffic out = replayed_[static_cast<std::size_t>(axis)];
-    return out += ranks_.axes[static_cast<std::size_t>(axis)].counted();
+  traffic counted(int group) const {
+    traffic out = replayed_[static_cast<std::size_t>(group)];
+    return out += ranks_.group(group).counted();
   }
   void reset_counted() {
-    for (auto& axis : ranks_.axes) axis.reset_counted();
+    ranks_.reset_counted();
     replayed_.assign(replayed_.size(), {});
   }
 
  private:
   basic_rank_gpu(const typename Gpu::parts& shared, std::unique_ptr<nccl_world> world)
-      : Gpu(shared), world_(std::move(world)), ranks_(*world_, world_->rank()), replayed_(ranks_.axes.size()) {}
+      : Gpu(shared), world_(std::move(world)), ranks_(*world_, world_->rank()),
+        replayed_(static_cast<std::size_t>(ranks_.groups())) {}
   std::vector<traffic> issued() const {
     std::vector<traffic> out;
-    for (const auto& axis : ranks_.axes) out.push_back(axis.counted());
+    for (int group = 0; group < ranks_.groups(); ++group) out.push_back(ranks_.group(group).counted());
     return out;
   }
 
@@ -114,7 +115,7 @@ class basic_lone_gpu : public Gpu {
   /// Stands in for this rank from now on.
   void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
-  nobody among(int, const typename Gpu::queue&) const { return {}; }
+  nobody among(unsigned, const typename Gpu::queue&) const { return {}; }
   void fail(const std::string&) const {}
 
  private:
