@@ -49,28 +49,6 @@ std::string words(const graph& g, const block_structure& s, const block& b) {
   return out;
 }
 
-// The same graph written in another order.
-graph reordered(const graph& g, std::mt19937& random) {
-  graph out = g;
-  out.operations.clear();
-  std::vector<bool> done(g.operations.size());
-  for (std::size_t n = 0; n < g.operations.size(); ++n) {
-    std::vector<int> ready;
-    for (int i = 0; i < g.size(); ++i) {
-      bool can = !done[static_cast<std::size_t>(i)];
-      for (int v : g.at(i).operands) can = can && (g[v].producer < 0 || done[static_cast<std::size_t>(g[v].producer)]);
-      if (can) ready.push_back(i);
-    }
-    const int next = ready[random() % ready.size()];
-    done[static_cast<std::size_t>(next)] = true;
-    operation o = g.at(next);
-    const int id = out.size();
-    for (int r : o.results) out[r].producer = id;
-    out.operations.push_back(o);
-  }
-  return out;
-}
-
 config_file tiny(const std::string& model) {
   return config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + model + ".json");
 }

@@ -2,12 +2,14 @@
 // two streams. Machines that are measured: that they say so, and plan.
 #include "../catch.hpp"
 
+#include "../random_graph.hpp"
 #include "small.hpp"
 
 #include <cfp/backend/this_processor.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_writer.hpp>
 #include <cfp/profile/measure/sweep.hpp>
+#include <cfp/solve/other/exhaustive.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -552,6 +554,44 @@ TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
     CHECK(on.plans.found() == nullptr);
     CHECK(on.plans.least > 1000);
   }
+}
+
+TEST_CASE("three axes: the best of all strategies, or what is known of how far it is") {
+  std::mt19937 random(37);
+  const mesh_shape mesh = mesh_of({2, 2, 2});
+  int looked = 0, apart = 0, cut_short = 0;
+  while (looked < 40) {
+    const graph g = differentiate(refine(random_repeated_layers(random, 2, random_sizes::scarce).forward));
+    const machine m = plain_machine(mesh, 1e8, 1e8, 1e-7, {{1e-7, 1e7}, {1e-7, 1e8}, {1e-7, 1e9}});
+    const decision_graph all = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    double plans = 1;
+    for (const decision& n : all.nodes) plans *= static_cast<double>(n.choices());
+    if (plans < 100 || plans > 2e5) continue;
+    ++looked;
+    machine_options options;
+    options.gap = 0;
+    options.memory = 1L << 50;
+    const double least = exhaustive(machine_search(g, mesh, all, m, options).costs()).time;
+    const auto found = [&] { return search_meshes(g, m, options, {mesh}).front().plans; };
+    const priced_plans together = found();
+    CHECK(together.candidates.front().gap == 0);
+    CHECK(together.candidates.front().p.additive_ms == Approx(least));
+    CHECK(together.bound == Approx(least));
+    options.solve_seconds = 1e-7;  // too little
+    for (const double limit : {1e9, 0.0}) {
+      options.together = limit;
+      const priced_plans other = found();
+      const evaluated& e = other.candidates.front();
+      CHECK(e.p.additive_ms >= least * (1 - 1e-9));
+      CHECK(e.p.additive_ms * (1 - e.gap) <= least * (1 + 1e-9));
+      CHECK(other.bound <= least * (1 + 1e-9));
+      cut_short += limit > 0 && e.gap > 0;
+      apart += e.p.additive_ms > least * (1 + 1e-9);
+      if (limit == 0) CHECK(e.gap == std::numeric_limits<double>::infinity());
+    }
+  }
+  CHECK(cut_short > 5);
+  CHECK(apart > 0);
 }
 
 TEST_CASE("when time is up the best known plan of the first mesh is the answer") {

@@ -18,6 +18,9 @@ struct machine_options {
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
   double solve_seconds = 5;
   double gap = 5e-3;  ///< how far a sum of parts may be above the least, relative to it, to be near enough
+  /// Most strategies, of parts that differ, up to which three axes are solved together; with more they are in turn, and
+  /// nothing is known of how near that is. A thousand take about two seconds.
+  double together = 2000;
   /// When no more is begun: the best known by then is the answer. Without it what is found depends on no clock.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the

@@ -10,6 +10,7 @@
 #include <cfp/profile/machine/timeline.hpp>
 
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -23,7 +24,7 @@ struct evaluated {
   long peak = 0;       ///< bytes of a device
   bool fits = true;    ///< within the limit
   double seconds = 0;  ///< that finding it took
-  double gap = 0;      ///< how far its sum of parts may be above the least, relative to it
+  double gap = 0;      ///< how far its sum of parts may be above the least, relative to it; infinite: nobody knows
 };
 
 /// The plans of one mesh, priced alike.
@@ -32,6 +33,8 @@ struct priced_plans {
   std::vector<evaluated> usual, alpa;
   cost_graph sums;  ///< of parts, that plans were found by
   long least = 0;   ///< bytes of the leanest plan that was evaluated
+  /// Milliseconds that no sum of parts is below, all that is communicated counted, whatever memory it takes.
+  double bound = -std::numeric_limits<double>::infinity();
 
   /// The fastest that fits of some, or nullptr.
   static const evaluated* fastest(const std::vector<evaluated>& plans) {
@@ -139,7 +142,7 @@ class machine_search {
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (!out.empty() && options_.over()) break;
-      std::optional<evaluated> best = within_limit(sums);
+      std::optional<evaluated> best = within_limit(sums, out.empty());
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
@@ -152,8 +155,7 @@ class machine_search {
   /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that
   /// does not fit. Found ones first, then as many as time is left for.
   priced_plans compare() {
-    priced_plans out;
-    out.candidates = candidates();
+    priced_plans out = by_sums();
     for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
       if (!options_.over())
         if (auto e = usual(p)) out.usual.push_back(std::move(*e));
@@ -162,6 +164,15 @@ class machine_search {
         if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
     out.least = least;
     out.sums = costs();
+    return out;
+  }
+
+  /// Candidates alone.
+  priced_plans by_sums() {
+    priced_plans out;
+    out.candidates = candidates();
+    out.least = least;
+    out.bound = bound_;
     return out;
   }
 
@@ -201,10 +212,12 @@ class machine_search {
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
-  // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit.
-  std::optional<evaluated> within_limit(cost_graph sums) {
+  // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit. `of_all`: all that is
+  // communicated is counted.
+  std::optional<evaluated> within_limit(cost_graph sums, bool of_all) {
     for (int attempt = 0; attempt < 10; ++attempt) {
       const solution s = solved([&] { return solve(sums, brief()); });
+      if (attempt == 0 && of_all) bound_ = s.bound;
       if (!s.feasible) break;
       evaluated e = evaluate("found", s.choices);
       e.gap = s.gap();
@@ -232,6 +245,7 @@ class machine_search {
   described_times times_;
   std::optional<machine_costs> prices_;
   std::shared_ptr<const described_prices> prices_of_steps_;
+  double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
   known_conversions conversions_;
 };
 

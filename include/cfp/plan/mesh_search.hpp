@@ -5,9 +5,12 @@
 #include <cfp/plan/machine_search.hpp>
 
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace cfp::inline v0_1 {
@@ -91,11 +94,38 @@ inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const m
   return out;
 }
 
-// Three axes have too many strategies for all at once: two are solved while the third does what it did in the best plan
-// so far, each in turn, until nothing is gained. Begins with the best plan of two axes, one of which stands for two of
-// the three.
-inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
-                                const std::vector<mesh_plans>& known, const machine_options& options) {
+// About how many strategies unique parts have on three axes, by those they have on two.
+inline double strategies_on_three(const decision_graph& two) {
+  double out = 0;
+  std::set<const void*> seen;
+  for (const decision& n : two.nodes)
+    if (n.kind == decision::strategy_of_part && seen.insert(n.assigned.id()).second)
+      out += std::pow(static_cast<double>(n.choices()), 1.5);
+  return out;
+}
+
+// Plans that were found among some, held to what is known of all.
+inline void certify(priced_plans& plans, double bound) {
+  plans.bound = bound;
+  for (evaluated& e : plans.candidates) {
+    const double sum = e.p.additive_ms;
+    e.gap = sum > bound ? (sum - bound) / sum : 0;
+  }
+}
+
+// The best plans by sums of parts, without those that people use.
+inline mesh_plans by_sums(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+                          const machine_options& options, const held_axis& held = {}) {
+  mesh_plans out{mesh, decided(g, blocks, mesh, options, held), {}};
+  out.plans = machine_search(g, mesh, out.decisions, m, options).by_sums();
+  return out;
+}
+
+// Two axes are solved while the third does what it did in the best plan so far, each in turn, until nothing is gained.
+// Begins with the best plan of two axes, one of which stands for two of the three. That says nothing of how far its
+// plans are from the best.
+inline mesh_plans in_turn(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+                          const std::vector<mesh_plans>& known, const machine_options& options) {
   mesh_plans best{mesh, {}, {}};
   held_axis held;
   double least = std::numeric_limits<double>::infinity();
@@ -110,10 +140,7 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
     held = held_of(two.decisions, two.plans.found()->p.choices, 1 - a, 2 - 2 * a);
   }
   for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1 && (best.decisions.nodes.empty() || !options.over());) {
-    mesh_plans now{mesh, decided(g, blocks, mesh, options, held), {}};
-    machine_search search(g, mesh, now.decisions, m, options);
-    now.plans.candidates = search.candidates();
-    now.plans.least = search.least;
+    mesh_plans now = by_sums(g, blocks, m, mesh, options, held);
     const bool gained = now.ms() < best.ms() * (1 - 1e-6);
     idle = gained ? 0 : idle + 1;
     const int next = (held.axis + 1) % mesh.rank();
@@ -122,6 +149,20 @@ inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, c
     held = held_of(best.decisions, best.plans.found()->p.choices, next, next);
   }
   return best;
+}
+
+// Three axes together where they have few enough strategies; in turn where not, or where solving them together ended
+// before its end. What is known of the best is known only of all strategies together.
+inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+                                const std::vector<mesh_plans>& known, const machine_options& options) {
+  std::optional<mesh_plans> all;
+  if (strategies_on_three(decided(g, blocks, joined(mesh, 0), options)) <= options.together) {
+    all = by_sums(g, blocks, m, mesh, options);
+    if (all->plans.candidates.empty() || all->plans.candidates.front().gap <= options.gap) return std::move(*all);
+  }
+  mesh_plans out = in_turn(g, blocks, m, mesh, known, options);
+  certify(out.plans, all ? all->plans.bound : -std::numeric_limits<double>::infinity());
+  return all && all->ms() <= out.ms() ? std::move(*all) : std::move(out);
 }
 
 // Does something for each of some numbers, in order but several at a time. What the first of them throws is thrown. On
