@@ -93,8 +93,8 @@ void add_machine(CLI::App& app, arguments& a) {
                  "what is found depends on no clock")
       ->check(within(1e-3, 1e6));
   app.add_option("--together", a.together,
-                 "with --machine and three axes: up to so many strategies they are solved together, which says how near "
-                 "a plan is to the best")
+                 "with --machine and three axes: up to so many strategies they are solved together, which says "
+                 "how near a plan is to the best")
       ->check(within(0.0, 1e9));
   app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
 }
