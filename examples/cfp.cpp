@@ -92,6 +92,10 @@ void add_machine(CLI::App& app, arguments& a) {
                  "with --machine: no more is begun after these, and the best known by then is the answer; without it "
                  "what is found depends on no clock")
       ->check(within(1e-3, 1e6));
+  app.add_option("--together", a.together,
+                 "with --machine and three axes: up to so many strategies they are solved together, which says "
+                 "how near a plan is to the best")
+      ->check(within(0.0, 1e9));
   app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
 }
 

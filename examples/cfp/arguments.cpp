@@ -59,6 +59,7 @@ cfp::machine_plan_options arguments::machine_plan() const {
   o.table = profile;
   o.tell = show_progress;
   if (is_given("--seconds")) o.seconds = plan_seconds;
+  if (is_given("--together")) o.together = together;
   return o;
 }
 

@@ -27,7 +27,7 @@ struct arguments {
   // planning
   long memory = 0;
   bool explain = false, unfused = false;
-  double tolerance = 0.02, plan_seconds = 0;
+  double tolerance = 0.02, plan_seconds = 0, together = 0;
   std::string profile_mode, profile, plan, against, save_plan, save_header, summary;
   // sweeping
   double seconds = 0.5;

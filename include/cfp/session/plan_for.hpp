@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cfp/model/training.hpp>
-#include <cfp/plan/stage_clock.hpp>
+#include <cfp/plan/machine_options.hpp>
 #include <cfp/profile/instruction_device.hpp>
 #include <cfp/profile/machine/machine.hpp>
 #include <cfp/session/values.hpp>
@@ -32,6 +32,8 @@ struct machine_plan_options {
   /// After which no more is begun, and the best known is the answer, meshes left out. Without it what is found depends
   /// on no clock.
   double seconds = std::numeric_limits<double>::infinity();
+  /// Most strategies, of parts that differ, up to which three axes are solved together (`machine_options`).
+  double together = machine_options().together;
 };
 
 /// Plans on one or several meshes of a machine, the fastest mesh first.
@@ -41,7 +43,7 @@ struct machine_plan {
     double ms = 0;               ///< of a step
     long peak_bytes = 0;         ///< of a device
     bool fits = true;
-    double gap = 0;  ///< how far its sum of parts may be above the least, relative to it
+    double gap = 0;  ///< how far its sum of parts may be above the least, relative to it; infinite: nobody knows
   };
   struct on_mesh {
     std::string mesh{};  ///< "x=2,y=4"

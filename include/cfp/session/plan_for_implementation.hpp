@@ -86,6 +86,7 @@ inline machine_options search_options(const machine_plan_options& o) {
     out.until = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::lround(1000 * o.seconds));
   out.memory = o.memory;
   out.clock = o.clock;
+  out.together = o.together;
   out.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
   return out;
 }
