@@ -100,6 +100,20 @@ TEST_CASE("plans on two axes send no more bytes, and fewer collectives, along se
   }
 }
 
+TEST_CASE("weights that rest in pieces along two axes are gathered and scattered by as many collectives as along one") {
+  const graph forward = gpt(tiny_config());
+  const planned on_two = usual(forward, mesh_of({2, 2})), on_one = usual(forward, mesh_of({4}));
+  const auto sent = [](const planned& p, const char* label) {
+    const auto at = std::find_if(p.plans.begin(), p.plans.end(), [&](const auto& x) { return x.first == label; });
+    REQUIRE(at != p.plans.end());
+    return count_collectives(realise(label, p.g, p.mesh, p.d, at->second, along_several(sizeof(float))).code, p.g);
+  };
+  for (const char* label : {"zero1", "zero2", "zero3"}) {
+    INFO(label);
+    CHECK(sent(on_two, label) == sent(on_one, label));
+  }
+}
+
 TEST_CASE("plans with collectives along several axes train as one rank does, and send what is said") {
   for (const std::vector<int>& sizes : {std::vector<int>{2, 2}, {2, 1, 2}}) {
     const planned p = usual(tiny_llama(), mesh_of({sizes[0], sizes[1], sizes.size() > 2 ? sizes[2] : 1}));

@@ -145,8 +145,11 @@ TEST_CASE("what is known of a model before anything runs") {
   CHECK(whole.sent == 0);
   CHECK(whole.weights == 4 * static_cast<long>(known.parameters));
   CHECK(whole.state == 2 * whole.weights);
-  for (const structure::need& n : known.needs)
+  for (const structure::need& n : known.needs) {
     if (n.plan == "zero3") scattered = &n;
+    if (n.plan == "data_parallel")
+      CHECK(n.sent == whole.weights + 4);  // every gradient and the loss, and no tensor twice
+  }
   REQUIRE(scattered != nullptr);
   CHECK(scattered->weights < whole.weights);
   CHECK(scattered->state < whole.state);
