@@ -18,9 +18,10 @@ struct assignment {
   static constexpr signed char none = -1;     ///< every device does the same work
   static constexpr signed char partial = -2;  ///< operands and result are partial sums (linear operators only)
   signed char factor[max_axes] = {none, none, none, none};
-  bool regather = false;  ///< of an update: what backward needs of the weight is gathered anew, not kept since forward
+  bool regather = false;   ///< of an update: what backward needs of the weight is gathered anew, not kept since forward
+  bool recompute = false;  ///< of a forward operation: what backward needs of its results is computed anew, not kept
   friend constexpr bool operator==(const assignment& a, const assignment& b) {
-    if (a.regather != b.regather) return false;
+    if (a.regather != b.regather || a.recompute != b.recompute) return false;
     for (int i = 0; i < max_axes; ++i)
       if (a.factor[i] != b.factor[i]) return false;
     return true;

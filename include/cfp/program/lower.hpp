@@ -23,7 +23,7 @@ struct delivery {
 constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& plan,
                         const std::vector<int>& operations, long real_bytes, bool forms_given = false,
                         const std::vector<delivery>& wanted = {}, known_conversions* conversions = nullptr) {
-  detail::lowerer l{g, mesh, plan, real_bytes, forms_given, conversions};
+  detail::lowerer l{{g, mesh, plan, real_bytes, conversions}, forms_given};
   std::vector<index> delivered;
   for (const delivery& d : wanted) delivered.push_back({d.value});
   l.make_room(operations, delivered);
@@ -34,16 +34,13 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   for (int o : operations)
     for (int k = 0; k < g.at(o).results.size(); ++k)
       if (const int x = overwritten(g.at(o), k); x >= 0) l.of(g.at(o).operands[x]).update = o;
-  bool computes_loss = false, forward = true, updates = false;
+  bool computes_loss = false, updates = false;
   const auto finish_pass = [&] {
     if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0), g[g.loss].type);
     l.out.end = static_cast<int>(l.out.code.size());
   };
   for (int o : operations) {
-    if (forward && g.at(o).when != phase::forward) {
-      forward = false;
-      l.forget_gathered();
-    }
+    if (l.forward && g.at(o).when != phase::forward) l.forget();
     if (g.passes > 1 && !updates && g.at(o).when == phase::update) {
       updates = true;
       finish_pass();

@@ -78,6 +78,7 @@ struct instruction {
   conversion_step step;  ///< reshard
   buffer_numbers in;     ///< buffers read
   buffer_numbers out;    ///< buffers written; a conversion's scratch follows its result
+  bool again = false;    ///< of forward, once more before the backward operation that needs what was not kept
   bool nothing = false;  ///< the result is the operand's memory, as it is
   bool beside = false;   ///< a collective that runs on a stream of its own (`schedule`)
   int fusion = -1;       ///< several operators in one (`fuse`): which of the program's; `op` is the last of them

@@ -28,7 +28,8 @@ inline std::vector<bool> read_elsewhere(const program& p, const graph& g, const 
   const auto each = [&](auto&& f) {
     for (const instruction& i : p.code)
       if (i.kind == instruction::compute)
-        for (const instruction& part : p.parts(i)) f(g.at(part.op).operands);
+        for (const instruction& part : p.parts(i))
+          if (!part.again) f(g.at(part.op).operands);
   };
   each([&](const auto& operands) { all += operands.size(); });
   if (all == std::accumulate(reads.begin(), reads.end(), 0L)) return out;  // it has them all

@@ -23,7 +23,7 @@ inline program_memory memory_of(const program& p, const graph& g) {
       for (const instruction& part : p.parts(i))
         if (!p[part.in[0]].local.empty()) saved[static_cast<std::size_t>(p[part.in[0]].root)] = true;
   for (const instruction& i : p.code) {
-    const bool back = g.at(i.op).when != phase::forward;
+    const bool back = i.again || g.at(i.op).when != phase::forward;
     for (int b : i.in)
       if (back && (forward[static_cast<std::size_t>(p[b].root)] || p[b].persistent))
         saved[static_cast<std::size_t>(p[b].root)] = true;

@@ -1,0 +1,165 @@
+// The program as operations are lowered into it, and the buffers in which each value is held by then.
+#pragma once
+
+#include <cfp/core/shape_error.hpp>
+#include <cfp/model/sharding.hpp>
+#include <cfp/program/around.hpp>
+#include <cfp/program/known_conversions.hpp>
+#include <cfp/program/program.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace cfp::inline v0_1::detail {
+
+struct held_buffers {
+  const graph& g;
+  const mesh_shape& mesh;
+  const sharding& plan;
+  long real_bytes;
+  known_conversions* conversions = nullptr;  // none: found anew
+  program out{};
+  std::vector<index>
+      touched{};  // values, ascending, where the operations are a part of the graph: the others need no room
+  struct known {
+    buffer_numbers held{};
+    int update = -1;  // the operation that overwrites it, or -1
+    bool materialised = false, from_outside = false;
+    buffer_numbers before{};  // in which forward held what is computed again
+  };
+  std::vector<std::pair<int, int>> made_from{};  // buffers of `before` that were converted, ascending, and from which
+  std::vector<known> known_of{};                 // each value that is touched
+  std::vector<instruction> before{};             // of a step with several passes: weights brought into form once
+  int operation_now = -1;
+  bool forward = true, again = false;  // the pass; and whether what is lowered was computed in forward before
+
+  // Gives what the operations and `more` have to do with room.
+  constexpr void make_room(const std::vector<int>& operations, const std::vector<index>& more) {
+    if (operations.size() < g.operations.size()) {
+      touched = more;
+      for (int o : operations) {
+        for (int v : g.at(o).operands) touched.push_back({v});
+        for (int v : g.at(o).results) touched.push_back({v});
+      }
+      std::sort(touched.begin(), touched.end(), [](index a, index b) { return a.id < b.id; });
+      touched.erase(std::unique(touched.begin(), touched.end(), [](index a, index b) { return a.id == b.id; }),
+                    touched.end());
+    }
+    known_of.resize(touched.empty() ? g.values.size() : touched.size());
+  }
+  constexpr known& of(int v) { return known_of[place_of(v)]; }
+  constexpr const known& of(int v) const { return known_of[place_of(v)]; }
+  constexpr std::size_t place_of(int v) const {
+    if (touched.empty()) return static_cast<std::size_t>(v);
+    return static_cast<std::size_t>(
+        std::lower_bound(touched.begin(), touched.end(), v, [](index a, int b) { return a.id < b; }) - touched.begin());
+  }
+
+  constexpr long width(element type) const { return width_of(type, real_bytes); }
+
+  constexpr int allocate(int v, const partition& p, element type, bool persistent) {
+    buffer b;
+    b.value = v;
+    b.held = p;
+    b.type = type;
+    b.local = local_shape(p, g[v].shape, mesh);
+    b.bytes = elements(b.local) * width(type);
+    b.root = static_cast<int>(out.buffers.size());
+    b.persistent = persistent;
+    out.buffers.push_back(b);
+    return b.root;
+  }
+  constexpr int scratch(const buffer& like, long bytes) {
+    const int b = allocate(like.value, like.held, like.type, false);
+    out[b].bytes = bytes;
+    return b;
+  }
+  constexpr int keep(int v, int b) {
+    of(v).held.push(b);
+    return b;
+  }
+
+  constexpr conversion cheapest(int v, const buffer& from, const partition& target) const {
+    if (conversions == nullptr) return convert(from.held, target, g[v].shape, width(from.type), mesh);
+    return (*conversions)(g[v].shape, width(from.type), mesh, from.held, target);
+  }
+
+  constexpr int convert_to(int v, int from, const partition& target) {
+    const conversion c = cheapest(v, out[from], target);
+    if (!c.possible) throw shape_error("a partition cannot be converted: a dimension does not divide");
+    int at = from;
+    for (const conversion_step& s : c.steps) {
+      instruction i;
+      i.kind = instruction::reshard;
+      i.op = operation_now;
+      i.again = again;
+      i.step = s;
+      i.in.push(at);
+      const int next = allocate(v, after(out[at].held, s), out[at].type, false);
+      i.out.push(next);
+      for (int k = scratch_buffers(s, out[at].local); k > 0; --k)
+        i.out.push(scratch(out[at], out[at].bytes > out[next].bytes ? out[at].bytes : out[next].bytes));
+      (once_per_step(v) ? before : out.code).push_back(std::move(i));
+      at = next;
+    }
+    return keep(v, at);
+  }
+
+  // What products read of a weight, made from what rests, where it rests.
+  constexpr int narrow(int v, int from, element type) {
+    instruction i;
+    i.kind = instruction::narrow;
+    i.op = operation_now;
+    i.again = again;
+    i.in.push(from);
+    const int made = allocate(v, out[from].held, type, false);
+    i.out.push(made);
+    (g.passes > 1 ? before : out.code).push_back(std::move(i));
+    return keep(v, made);
+  }
+
+  constexpr int nearest(int v, const partition& p, element type) {
+    int best = -1;
+    conversion least;
+    const auto is_it = [&](int b) {
+      if (out[b].type != type) return false;
+      if (out[b].held == p) return best = b, true;
+      const conversion c = cheapest(v, out[b], p);
+      if (c.possible &&
+          (best < 0 || c.price < least.price || (c.price == least.price && c.steps.size() < least.steps.size()))) {
+        best = b;
+        least = c;
+      }
+      return false;
+    };
+    for (const buffer_numbers* some : {&of(v).before, &of(v).held})  // as in forward, so that sums are the same
+      for (const int b : *some)
+        if (is_it(b)) return some == &of(v).held ? b : made_again(v, b);
+    if (best < 0) throw shape_error("a partition cannot be converted: a dimension does not divide");
+    const int from = made_again(v, best), result = convert_to(v, from, p);
+    if (forward && may_be_recomputed(v)) made_from.emplace_back(result, from);
+    return result;
+  }
+
+  // What holds now what a buffer held in forward.
+  constexpr int made_again(int v, int b) {
+    for (const int now : of(v).held)
+      if (now == b || (out[now].held == out[b].held && out[now].type == out[b].type)) return now;
+    const auto at = std::lower_bound(made_from.begin(), made_from.end(), std::pair(b, -1));
+    if (at == made_from.end() || at->first != b) return narrow(v, of(v).held[0], out[b].type);
+    return convert_to(v, made_again(v, at->second), out[b].held);
+  }
+
+  constexpr bool may_be_recomputed(int v) const {
+    return g[v].producer >= 0 && plan.assigned[static_cast<std::size_t>(g[v].producer)].recompute;
+  }
+  constexpr bool is_gathered_anew(int v) const {
+    const int u = of(v).update;
+    return u >= 0 && plan.assigned[static_cast<std::size_t>(u)].regather;
+  }
+  constexpr bool once_per_step(int v) const {
+    return g.passes > 1 && g[v].role == value_role::weight && g[v].producer < 0 && !is_gathered_anew(v);
+  }
+};
+
+}  // namespace cfp::detail
