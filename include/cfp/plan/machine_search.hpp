@@ -5,9 +5,9 @@
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
+#include <cfp/plan/priced_plans.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/described_prices.hpp>
-#include <cfp/profile/machine/timeline.hpp>
 
 #include <chrono>
 #include <limits>
@@ -15,43 +15,6 @@
 #include <optional>
 
 namespace cfp::inline v0_1 {
-
-/// A plan and what the one evaluator says of it.
-struct evaluated {
-  plan p;              ///< its program is lowered, ordered and its memory planned
-  timeline when;       ///< milliseconds of a step
-  schedule order;      ///< of its program
-  long peak = 0;       ///< bytes of a device
-  bool fits = true;    ///< within the limit
-  double seconds = 0;  ///< that finding it took
-  double gap = 0;      ///< how far its sum of parts may be above the least, relative to it; infinite: nobody knows
-};
-
-/// The plans of one mesh, priced alike.
-struct priced_plans {
-  std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
-  std::vector<evaluated> usual, alpa;
-  cost_graph sums;  ///< of parts, that plans were found by
-  long least = 0;   ///< bytes of the leanest plan that was evaluated
-  /// Milliseconds that no sum of parts is below, all that is communicated counted, whatever memory it takes.
-  double bound = -std::numeric_limits<double>::infinity();
-
-  /// The fastest that fits of some, or nullptr.
-  static const evaluated* fastest(const std::vector<evaluated>& plans) {
-    const evaluated* best = nullptr;
-    for (const evaluated& e : plans)
-      if (e.fits && (best == nullptr || e.when.ms < best->when.ms)) best = &e;
-    return best;
-  }
-  /// The plan to take: the fastest that fits of all.
-  const evaluated* found() const {
-    const evaluated* best = nullptr;
-    for (const std::vector<evaluated>* plans : {&candidates, &usual, &alpa})
-      if (const evaluated* e = fastest(*plans); e != nullptr && (best == nullptr || e->when.ms < best->when.ms))
-        best = e;
-    return best;
-  }
-};
 
 class machine_search {
  public:
