@@ -8,7 +8,8 @@ command -v clang-format-14 >/dev/null || { echo "clang-format-14 is missing: ins
 mapfile -t files < <(find include examples bench tests -regex '.*\.\(hpp\|cpp\|cu\|cuh\)' -not -path 'tests/fail/*' | sort)
 [ "${1:-}" = --mend ] && clang-format-14 -i "${files[@]}"
 failed=0
-clang-format-14 --dry-run -Werror "${files[@]}" 2>&1 | grep -E 'error|warning' | cut -d: -f1 | uniq && failed=1
+wrong=$(clang-format-14 --dry-run -Werror "${files[@]}" 2>&1 | grep -E 'error|warning' | cut -d: -f1 | uniq || true)
+[ -z "$wrong" ] || { echo "$wrong"; failed=1; }
 awk 'length > 120 { print FILENAME ":" FNR ": " length " columns, at most 120"; bad = 1 } END { exit bad }' "${files[@]}" || failed=1
 awk -f tests/lengths.awk $(printf '%s\n' "${files[@]}" | grep -E '^(include|examples)/') || failed=1
 exit $failed
