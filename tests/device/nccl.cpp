@@ -46,7 +46,7 @@ template <class T>
 bool equal(nccl_context& gpu, const std::vector<int>& mesh, const char* type) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     std::vector<std::byte> mine, expected;
-    for (auto& axis : gpu.axes) axis.reset_counted();
+    gpu.reset_counted();
     gpu.world.reset_counted();
     exchange<T, device_buffer>(gpu, seed, mine, true);
     run_ranks(mesh, [&](rank_context& c) {
