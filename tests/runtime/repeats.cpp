@@ -66,17 +66,20 @@ drawn draw(std::mt19937& random) {
 // Every decision and every edge priced by a builder that knows no other.
 cost_graph priced_apart(const drawn& x) {
   const auto& [g, mesh, m, d] = x;
+  const described_prices prices(m, mesh);
+  target on(2);
+  on.prices = &prices;
   cost_graph out;
   for (const decision& n : d.nodes) {
     decision_graph one;
     one.nodes = {n};
-    out.nodes.push_back(roofline(g, mesh, one, m, target(2)).build().nodes.front());
+    out.nodes.push_back(roofline(g, mesh, one, m, on).build().nodes.front());
   }
   for (const decision_edge& e : d.edges) {
     decision_graph two;
     two.nodes = {d.nodes[static_cast<std::size_t>(e.from)], d.nodes[static_cast<std::size_t>(e.to)]};
     two.edges = {{0, 1, e.value}};
-    out.edges.push_back({e.from, e.to, roofline(g, mesh, two, m, target(2)).build().edges.front().time});
+    out.edges.push_back({e.from, e.to, roofline(g, mesh, two, m, on).build().edges.front().time});
   }
   return out;
 }
