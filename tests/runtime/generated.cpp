@@ -3,6 +3,7 @@
 // comes again by itself (tests/generated.sh).
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
 #include "../random_graph.hpp"
 #include "assignments.hpp"
 #include "operator_models.hpp"
@@ -17,7 +18,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <random>
@@ -38,10 +38,6 @@ constexpr long usual = 400;  // sanitizers are slow
 constexpr long usual = 10000;
 #endif
 
-long from_environment(const char* name, long otherwise) {
-  const char* const said = std::getenv(name);
-  return said != nullptr ? std::atol(said) : otherwise;
-}
 long cases() { return from_environment("CFP_GENERATED", usual); }
 long first_seed() { return from_environment("CFP_SEED", 1); }
 

@@ -3,6 +3,7 @@
 // says, drawn from CFP_SEED on.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
 #include "../random_graph.hpp"
 #include "small.hpp"
 
@@ -10,7 +11,6 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/plan/machine_search.hpp>
 
-#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <set>
@@ -28,11 +28,6 @@ constexpr long usual = 50;  // sanitizers are slow
 #else
 constexpr long usual = 1000;
 #endif
-
-long from_environment(const char* name, long otherwise) {
-  const char* const said = std::getenv(name);
-  return said != nullptr ? std::atol(said) : otherwise;
-}
 
 struct drawn {
   graph g;
