@@ -556,6 +556,32 @@ TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
   }
 }
 
+TEST_CASE("Alpa prices a collective along several axes as one axis after the other") {
+  const mesh_shape mesh = mesh_of({2, 4});
+  const auto step = [](conversion_step::kind_t kind, int axis, unsigned axes = 0) {
+    conversion_step s;
+    s.kind = kind;
+    s.axis = static_cast<decltype(s.axis)>(axis);
+    s.axes = static_cast<decltype(s.axes)>(axes);
+    return s;
+  };
+  partition owed = partition::replicated(1), split = partition::replicated(1), inner = partition::replicated(1);
+  owed.partial[0].owed = owed.partial[1].owed = true;
+  split.split(0, 0);
+  split.split(0, 1);
+  inner.split(0, 1);
+  using kind = conversion_step;
+  CHECK(alpa_cost(step(kind::all_reduce, 0, 3), owed, 800, mesh) ==
+        Approx(alpa_cost(step(kind::reduce_scatter, 1), owed, 800, mesh) +
+               alpa_cost(step(kind::all_reduce, 0), owed, 200, mesh) +
+               alpa_cost(step(kind::all_gather, 1), inner, 200, mesh)));
+  partition outer = partition::replicated(1);
+  outer.split(0, 0);
+  CHECK(alpa_cost(step(kind::all_gather, 0, 3), split, 100, mesh) ==
+        Approx(alpa_cost(step(kind::all_gather, 0), outer, 100, mesh) +
+               alpa_cost(step(kind::all_gather, 1), inner, 200, mesh)));
+}
+
 TEST_CASE("three axes: the best of all strategies, or what is known of how far it is") {
   std::mt19937 random(37);
   const mesh_shape mesh = mesh_of({2, 2, 2});

@@ -22,12 +22,25 @@ inline double alpa_cost(collective_kind kind, double bytes, double n, double bet
   return 0;
 }
 
-/// Of a step of a conversion; `local`: bytes that a device holds before it.
+/// Of a step of a conversion; `local`: bytes that a device holds before it. Alpa prices one axis at a time: along
+/// several, inner ones carry what is large, as if they were taken one after the other.
 inline double alpa_cost(const conversion_step& s, const partition& from, long local, const mesh_shape& mesh) {
   if (!s.communicates()) return 0;
-  const auto n = static_cast<double>(s.devices(mesh));
-  return alpa_cost(s.collective(), static_cast<double>(local) * (from.on(s.axis).kind == placement::split ? n : 1), n,
-                   s.axis == 0 ? 1 : 0.1);
+  double whole = static_cast<double>(local), cost = 0;
+  if (from.on(s.axis).kind == placement::split) whole *= static_cast<double>(s.devices(mesh));
+  auto left = static_cast<double>(s.devices(mesh));
+  for (int a = mesh.rank() - 1; a >= 0; --a) {
+    if (!s.along(a)) continue;
+    const auto n = static_cast<double>(mesh.size(a));
+    const double beta = a == 0 ? 1 : 0.1;
+    left /= n;
+    if (s.collective() == collective_kind::all_reduce && left > 1)
+      cost += alpa_cost(collective_kind::reduce_scatter, whole, n, beta) +
+              alpa_cost(collective_kind::all_gather, whole, n, beta);
+    else cost += alpa_cost(s.collective(), whole, n, beta);
+    if (s.collective() != collective_kind::all_to_all) whole /= n;
+  }
+  return cost;
 }
 
 /// Of what a program communicates.
