@@ -2,10 +2,10 @@
 #include "../catch.hpp"
 
 #include "../random_graph.hpp"
+#include "deep_families.hpp"
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/segments.hpp>
-#include <cfp/families/read_config.hpp>
 #include <cfp/program/lower.hpp>
 
 #include <boost/dynamic_bitset.hpp>
@@ -19,19 +19,9 @@ namespace blocks_tests {
 
 using namespace cfp;
 using namespace cfp::families;
+using namespace deep_families;
 
 namespace {
-
-// A public model.
-config_file carried(const std::string& model) {
-  return config_file(std::string(CFP_SOURCE_DIR) + "/examples/models/" + model + ".json");
-}
-
-gpt_config sized(long layers) {
-  gpt_config c = read_gpt(carried("gpt2"));
-  c.layers = layers;
-  return c;
-}
 
 // "entry => body <= tail" by the labels of operators.
 std::string words(const graph& g, const block_structure& s, const block& b) {
@@ -48,40 +38,6 @@ std::string words(const graph& g, const block_structure& s, const block& b) {
   out.pop_back();
   return out;
 }
-
-config_file tiny(const std::string& model) {
-  return config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + model + ".json");
-}
-
-template <class Config>
-Config shallow(Config c, long layers) {
-  c.layers = layers;
-  c.sequence = 16;
-  return c;
-}
-graph llama_of_layers(long layers) { return refine(llama(shallow(read_llama(tiny("llama")), layers))); }
-graph mixtral_of_layers(long layers) {
-  const config_file file = tiny("mixtral");
-  return refine(mixtral(shallow(read_llama(file), layers), read_experts(file)));
-}
-graph gshard_of_layers(long layers) {
-  const config_file file = tiny("gshard");
-  return refine(gshard(shallow(read_gpt(file), layers), read_experts(file)));
-}
-graph t5_of_layers(long layers) { return refine(t5(shallow(read_t5(tiny("t5")), layers))); }
-
-struct family {
-  const char* name;
-  graph (*forward)(long layers);
-  long period;          // layers until they repeat
-  long blocks, others;  // blocks of a period, and of what stands around the layers
-  int unique_blocks;
-};
-const family known_families[] = {{"gpt", [](long n) { return refine(gpt(sized(n))); }, 1, 4, 3, 7},
-                                 {"llama", llama_of_layers, 1, 4, 3, 7},
-                                 {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
-                                 {"gshard", gshard_of_layers, 2, 14, 4, 16},
-                                 {"t5", t5_of_layers, 1, 10, 5, 12}};
 
 // Per operation, all operations it depends on.
 std::vector<boost::dynamic_bitset<>> ancestors(const wiring& w) {

@@ -6,26 +6,26 @@
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/priced_plans.hpp>
+#include <cfp/plan/program_prices.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/described_prices.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <limits>
-#include <memory>
 #include <optional>
 
 namespace cfp::inline v0_1 {
 
 class machine_search {
  public:
-  /// Graph, mesh and decisions must outlive this.
+  /// Graph, mesh, decisions and repeats must outlive this. Without repeats every plan is priced by the whole program.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m,
-                 const machine_options& options = {})
-      : g_(g), mesh_(mesh), d_(d), machine_(m), options_(options), times_(m, mesh, options.known),
-        prices_of_steps_(std::make_shared<described_prices>(m, mesh)), conversions_(prices_of_steps_.get()) {
-    options_.lowered_for.prices = prices_of_steps_.get();
-    if (options_.memory == 0) options_.memory = m.device.memory;
-  }
+                 const machine_options& options = {}, const repeats* again = nullptr)
+      : g_(g), mesh_(mesh), d_(d), machine_(m), prices_of_steps_(m, mesh), options_(on(m, options, prices_of_steps_)),
+        times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_) {}
+  machine_search(const machine_search&) = delete;
+  machine_search& operator=(const machine_search&) = delete;
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -36,20 +36,21 @@ class machine_search {
 
   /// Prices a plan by its program.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
-    order.overlap = options_.overlap;
-    evaluated out;
-    out.order = order;
-    const cost_graph& sums = costs();
-    out.p = realised(label, choices, order);
-    const stage_timer simulating(options_.clock, stage::simulate);
-    std::vector<double> ms;
-    for (const instruction& i : out.p.code.code) ms.push_back(times_(i, out.p.code, g_));
-    out.when = simulate(out.p.code, ms, machine_.device.contention, 1000 * machine_.device.hand_over);
-    out.p.predicted_ms = out.when.ms;
-    out.p.additive_ms = cfp::evaluate(sums, choices).time;
-    out.peak = predicted_peak(out.p.code);
-    out.fits = out.peak <= options_.memory;
-    if (least == 0 || out.peak < least) least = out.peak;
+    evaluated out = begun(label, choices, order);
+    out.p.code = programs_.lowered(g_, out.p.shards, out.order);
+    set(out, programs_.of(out.p.code, g_));
+    return out;
+  }
+
+  /// The same by few of its equal segments, if there are many and it does not take about as much memory as there is.
+  evaluated estimate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
+    evaluated out = begun(label, choices, order);
+    const std::optional<program_price> price = programs_.by_few(out.p.shards, out.order);
+    constexpr double near = 0.05;
+    const auto limit = static_cast<double>(options_.memory);
+    if (!price || std::abs(price->peak - limit) < near * limit) return evaluate(label, choices, order);
+    out.whole = false;
+    set(out, *price);
     return out;
   }
 
@@ -62,7 +63,7 @@ class machine_search {
     const cost_graph& sums = costs();
     const solution s = solved([&] { return solve(fixed(sums, choices), brief()); });
     if (!s.feasible) return std::nullopt;
-    evaluated out = evaluate(label, s.choices, order);
+    evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);
     out.gap = s.gap();
     return out;
@@ -118,25 +119,25 @@ class machine_search {
   /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that
   /// does not fit. Found ones first, then as many as time is left for.
   priced_plans compare() {
-    priced_plans out = by_sums();
+    priced_plans out;
+    out.candidates = candidates();
+    out.bound = bound_;
     for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
       if (!options_.over())
         if (auto e = usual(p)) out.usual.push_back(std::move(*e));
     for (const bool limited : {false, true})
       if (!options_.over() && (!limited || out.alpa.empty() || !out.alpa[0].fits))
         if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
-    out.least = least;
     out.sums = costs();
-    return out;
+    return ended(std::move(out));
   }
 
   /// Candidates alone.
   priced_plans by_sums() {
     priced_plans out;
     out.candidates = candidates();
-    out.least = least;
     out.bound = bound_;
-    return out;
+    return ended(std::move(out));
   }
 
   long least = 0;  ///< bytes of the leanest plan that was evaluated
@@ -144,13 +145,47 @@ class machine_search {
  private:
   using clock = std::chrono::steady_clock;
 
+  static machine_options on(const machine& m, machine_options options, const step_prices& prices) {
+    options.lowered_for.prices = &prices;
+    if (options.memory == 0) options.memory = m.device.memory;
+    return options;
+  }
+  evaluated begun(const std::string& label, const std::vector<int>& choices, schedule order) {
+    order.overlap = options_.overlap;
+    evaluated out;
+    out.order = order;
+    out.p.name = label;
+    out.p.choices = choices;
+    out.p.shards = shard(g_, d_, choices);
+    out.p.additive_ms = cfp::evaluate(costs(), choices).time;
+    return out;
+  }
+  void set(evaluated& e, const program_price& price) {
+    e.when = price.when;
+    e.p.predicted_ms = price.when.ms;
+    e.peak = std::lround(price.peak);
+    e.fits = e.peak <= options_.memory;
+    if (least == 0 || e.peak < least) least = e.peak;
+  }
+  // The plan to take has its program.
+  priced_plans ended(priced_plans out) {
+    for (evaluated* e = out.found(); e != nullptr && !e->whole; e = out.found()) {
+      evaluated whole = evaluate(e->p.name, e->p.choices, e->order);
+      whole.seconds = e->seconds;
+      whole.gap = e->gap;
+      *e = std::move(whole);
+    }
+    out.least = least;
+    return out;
+  }
+
   template <class Policy>
   std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
                                         clock::time_point begin) {
     const solution s = solved([&] { return by.solve(priced, brief()); });
     if (!s.feasible) return std::nullopt;
     const cost_graph& sums = costs();
-    evaluated out = evaluate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
+    evaluated out = estimate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
                                return solved([&] { return by.solve(fixed(sums, open), brief()); }).choices;
                              }));
     out.seconds = since(begin);
@@ -169,10 +204,6 @@ class machine_search {
     pricing_all.of_weights = options_.counted;
     return prices_.emplace(pricing_all.prices());
   }
-  plan realised(const std::string& label, const std::vector<int>& choices, const schedule& order) {
-    const stage_timer lowering(options_.clock, stage::lower);
-    return realise(label, g_, mesh_, d_, choices, options_.lowered_for, order, &conversions_);
-  }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
   // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit. `of_all`: all that is
@@ -182,7 +213,7 @@ class machine_search {
       const solution s = solved([&] { return solve(sums, brief()); });
       if (attempt == 0 && of_all) bound_ = s.bound;
       if (!s.feasible) break;
-      evaluated e = evaluate("found", s.choices);
+      evaluated e = estimate("found", s.choices);
       e.gap = s.gap();
       if (e.fits) return e;
       if (options_.over()) break;
@@ -204,12 +235,12 @@ class machine_search {
   const mesh_shape& mesh_;
   const decision_graph& d_;
   const machine machine_;
+  const described_prices prices_of_steps_;
   machine_options options_;
   described_times times_;
+  program_prices programs_;
   std::optional<machine_costs> prices_;
-  std::shared_ptr<const described_prices> prices_of_steps_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
-  known_conversions conversions_;
 };
 
 }  // namespace cfp

@@ -81,16 +81,25 @@ inline mesh_shape joined(const mesh_shape& mesh, int a) {
   return out;
 }
 
-inline decision_graph decided(const graph& g, const block_structure& blocks, const mesh_shape& mesh,
-                              const machine_options& options, const held_axis& held = {}) {
+// A graph to plan, and what no mesh changes.
+struct planned_graph {
+  explicit planned_graph(const graph& whole) : g(whole), blocks(parallel_blocks(whole)), again(whole, blocks) {}
+
+  const graph& g;
+  const block_structure blocks;
+  const repeats again;
+};
+
+inline decision_graph decided(const planned_graph& g, const mesh_shape& mesh, const machine_options& options,
+                              const held_axis& held = {}) {
   const stage_timer deciding(options.clock, stage::strategies);
-  return decisions(g, blocks, mesh, axis_choice::regathered, held);
+  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held);
 }
 
-inline mesh_plans of_mesh(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,
                           const machine_options& options) {
-  mesh_plans out{mesh, decided(g, blocks, mesh, options), {}};
-  out.plans = machine_search(g, mesh, out.decisions, m, options).compare();
+  mesh_plans out{mesh, decided(g, mesh, options), {}};
+  out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again).compare();
   return out;
 }
 
@@ -114,17 +123,17 @@ inline void certify(priced_plans& plans, double bound) {
 }
 
 // The best plans by sums of parts, without those that people use.
-inline mesh_plans by_sums(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+inline mesh_plans by_sums(const planned_graph& g, const machine& m, const mesh_shape& mesh,
                           const machine_options& options, const held_axis& held = {}) {
-  mesh_plans out{mesh, decided(g, blocks, mesh, options, held), {}};
-  out.plans = machine_search(g, mesh, out.decisions, m, options).by_sums();
+  mesh_plans out{mesh, decided(g, mesh, options, held), {}};
+  out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again).by_sums();
   return out;
 }
 
 // Two axes are solved while the third does what it did in the best plan so far, each in turn, until nothing is gained.
 // Begins with the best plan of two axes, one of which stands for two of the three. That says nothing of how far its
 // plans are from the best.
-inline mesh_plans in_turn(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+inline mesh_plans in_turn(const planned_graph& g, const machine& m, const mesh_shape& mesh,
                           const std::vector<mesh_plans>& known, const machine_options& options) {
   mesh_plans best{mesh, {}, {}};
   held_axis held;
@@ -133,14 +142,14 @@ inline mesh_plans in_turn(const graph& g, const block_structure& blocks, const m
     const auto same = [&](const mesh_plans& on) { return sizes_text(on.mesh) == sizes_text(joined(mesh, a)); };
     const auto at = std::find_if(known.begin(), known.end(), same);
     std::optional<mesh_plans> made;
-    const mesh_plans& two = at != known.end() ? *at : made.emplace(of_mesh(g, blocks, m, joined(mesh, a), options));
+    const mesh_plans& two = at != known.end() ? *at : made.emplace(of_mesh(g, m, joined(mesh, a), options));
     best.plans.least = two.plans.least;
     if (!(two.ms() < least)) continue;
     least = two.ms();
     held = held_of(two.decisions, two.plans.found()->p.choices, 1 - a, 2 - 2 * a);
   }
   for (int idle = 0; held.axis >= 0 && idle < mesh.rank() - 1 && (best.decisions.nodes.empty() || !options.over());) {
-    mesh_plans now = by_sums(g, blocks, m, mesh, options, held);
+    mesh_plans now = by_sums(g, m, mesh, options, held);
     const bool gained = now.ms() < best.ms() * (1 - 1e-6);
     idle = gained ? 0 : idle + 1;
     const int next = (held.axis + 1) % mesh.rank();
@@ -153,14 +162,14 @@ inline mesh_plans in_turn(const graph& g, const block_structure& blocks, const m
 
 // Three axes together where they have few enough strategies; in turn where not, or where solving them together ended
 // before its end. What is known of the best is known only of all strategies together.
-inline mesh_plans of_three_axes(const graph& g, const block_structure& blocks, const machine& m, const mesh_shape& mesh,
+inline mesh_plans of_three_axes(const planned_graph& g, const machine& m, const mesh_shape& mesh,
                                 const std::vector<mesh_plans>& known, const machine_options& options) {
   std::optional<mesh_plans> all;
-  if (strategies_on_three(decided(g, blocks, joined(mesh, 0), options)) <= options.together) {
-    all = by_sums(g, blocks, m, mesh, options);
+  if (strategies_on_three(decided(g, joined(mesh, 0), options)) <= options.together) {
+    all = by_sums(g, m, mesh, options);
     if (all->plans.candidates.empty() || all->plans.candidates.front().gap <= options.gap) return std::move(*all);
   }
-  mesh_plans out = in_turn(g, blocks, m, mesh, known, options);
+  mesh_plans out = in_turn(g, m, mesh, known, options);
   certify(out.plans, all ? all->plans.bound : -std::numeric_limits<double>::infinity());
   return all && all->ms() <= out.ms() ? std::move(*all) : std::move(out);
 }
@@ -200,9 +209,9 @@ inline void on_threads(const machine_options& options, const std::vector<std::si
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
                                              const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
-  const block_structure blocks = [&] {
+  const detail::planned_graph planned = [&] {
     const stage_timer finding(options.clock, stage::graph);
-    return parallel_blocks(g);
+    return detail::planned_graph(g);
   }();
   std::vector<mesh_plans> out(meshes.size());
   std::mutex telling;
@@ -218,8 +227,8 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
       const std::lock_guard lock(telling);
       tell(mesh);
     }
-    out[i] = mesh.rank() == 3 ? detail::of_three_axes(g, blocks, m, mesh, known, options)
-                              : detail::of_mesh(g, blocks, m, mesh, options);
+    out[i] = mesh.rank() == 3 ? detail::of_three_axes(planned, m, mesh, known, options)
+                              : detail::of_mesh(planned, m, mesh, options);
   };
   std::vector<std::size_t> few, three;  // which begin with those
   for (std::size_t i = 0; i < meshes.size(); ++i) (meshes[i].rank() == 3 ? three : few).push_back(i);

@@ -7,17 +7,19 @@
 #include <cfp/solve/cost_graph.hpp>
 
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
 
 /// A plan and what the one evaluator says of it.
 struct evaluated {
-  plan p;              ///< its program is lowered, ordered and its memory planned
+  plan p;              ///< its program is lowered, ordered and its memory planned, if `whole`
   timeline when;       ///< milliseconds of a step
   schedule order;      ///< of its program
   long peak = 0;       ///< bytes of a device
   bool fits = true;    ///< within the limit
+  bool whole = true;   ///< or priced by a program with fewer of its equal segments: it has none yet
   double seconds = 0;  ///< that finding it took
   double gap = 0;      ///< how far its sum of parts may be above the least, relative to it; infinite: nobody knows
 };
@@ -46,6 +48,7 @@ struct priced_plans {
         best = e;
     return best;
   }
+  evaluated* found() { return const_cast<evaluated*>(std::as_const(*this).found()); }
 };
 
 }  // namespace cfp

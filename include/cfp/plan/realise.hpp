@@ -12,20 +12,25 @@
 
 namespace cfp::inline v0_1 {
 
-/// Makes the program of a plan in the order of a schedule. `conversions`, of the mesh and
-/// at the target's prices, may be kept for more plans.
+/// The program of a sharding in the order of a schedule. `conversions`, of the mesh and at the target's prices, may be
+/// kept for more.
+inline program lowered(const graph& g, const mesh_shape& mesh, const sharding& shards, const target& on,
+                       const schedule& order, known_conversions* conversions) {
+  program out = lower(g, mesh, shards, all_operations(g), on.real_bytes, false, {}, conversions);
+  apply(order, out);
+  on.complete(out, g);
+  return out;
+}
+
+/// Makes the program of a plan.
 inline plan realise(std::string label, const graph& g, const mesh_shape& mesh, const decision_graph& d,
-                    std::vector<int> choices, const target& on = {}, const schedule& order = {},
-                    known_conversions* conversions = nullptr) {
+                    std::vector<int> choices, const target& on = {}, const schedule& order = {}) {
   plan out;
   out.name = std::move(label);
   out.choices = std::move(choices);
   out.shards = shard(g, d, out.choices);
-  known_conversions own(on.prices);
-  out.code = lower(g, mesh, out.shards, all_operations(g), on.real_bytes, false, {},
-                   conversions != nullptr ? conversions : &own);
-  apply(order, out.code);
-  on.complete(out.code, g);
+  known_conversions conversions(on.prices);
+  out.code = lowered(g, mesh, out.shards, on, order, &conversions);
   return out;
 }
 

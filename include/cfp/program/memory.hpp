@@ -6,6 +6,8 @@
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -56,27 +58,72 @@ inline void reduce_in_place(program& p) {
   }
 }
 
-/// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory.
-/// Largest first, each at the lowest place that is free.
+namespace detail {
+
+inline bool has_place(const program& p, const std::vector<lifetime>& life, std::size_t b) {
+  return p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0;
+}
+
+struct places {
+  std::vector<std::pair<int, long>> at;  // of each buffer
+  long bytes = 0;
+};
+inline places placed(const program& p, const std::vector<lifetime>& life, const std::vector<int>& order) {
+  places out;
+  placed_pieces pieces(static_cast<int>(p.code.size()));
+  for (const int b : order) {
+    const lifetime& mine = life[static_cast<std::size_t>(b)];
+    const long at = pieces.lowest(mine, p[b].bytes);
+    out.at.emplace_back(b, at);
+    out.bytes = std::max(out.bytes, at + p[b].bytes);
+    pieces.put({mine, at, at + p[b].bytes});
+  }
+  return out;
+}
+
+}  // namespace detail
+
+/// Bytes, at each instruction, of the buffers that must be there then, but for those that always are.
+inline std::vector<long> live_bytes(const program& p, const std::vector<lifetime>& life) {
+  std::vector<long> out(p.code.size() + 2);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    if (!detail::has_place(p, life, b)) continue;
+    out[static_cast<std::size_t>(life[b].from)] += p.buffers[b].bytes;
+    out[static_cast<std::size_t>(life[b].to) + 1] -= p.buffers[b].bytes;
+  }
+  std::partial_sum(out.begin(), out.end(), out.begin());
+  out.resize(p.code.size());
+  return out;
+}
+inline std::vector<long> live_bytes(const program& p) { return live_bytes(p, lifetimes(p)); }
+
+/// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory. Each at
+/// the lowest place that is free: the largest first, or if that wastes memory the longest there, whichever takes less.
 inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
   for (buffer& b : p.buffers) b.offset = -1;
-  std::vector<std::pair<long, int>> order;  // bytes, and of which buffer
+  std::vector<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0)
-      order.emplace_back(p.buffers[b].bytes, static_cast<int>(b));
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-  p.arena_bytes = 0;
-  detail::placed_pieces placed(static_cast<int>(p.code.size()));
-  for (const auto& [bytes, b] : order) {
-    const lifetime& mine = life[static_cast<std::size_t>(b)];
-    const long at = placed.lowest(mine, bytes);
-    p[b].offset = at;
-    p.arena_bytes = std::max(p.arena_bytes, at + bytes);
-    placed.put({mine, at, at + bytes});
-  }
+    if (detail::has_place(p, life, b)) order.push_back(static_cast<int>(b));
+  const auto bytes = [&](int b) { return p[b].bytes; };
+  const auto lasts = [&](int b) {
+    return life[static_cast<std::size_t>(b)].to - life[static_cast<std::size_t>(b)].from;
+  };
+  const auto by = [&](const auto& first, const auto& second) {
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      return std::tuple(-first(a), -second(a), a) < std::tuple(-first(b), -second(b), b);
+    });
+    return detail::placed(p, life, order);
+  };
+  detail::places best = by(bytes, lasts);
+  const std::vector<long> live = live_bytes(p, life);
+  const long least = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+  constexpr double wasted = 1.01;
+  if (static_cast<double>(best.bytes) > wasted * static_cast<double>(least))
+    if (detail::places other = by(lasts, bytes); other.bytes < best.bytes) best = std::move(other);
+  for (const auto& [b, at] : best.at) p[b].offset = at;
+  p.arena_bytes = best.bytes;
 }
 
 /// Bytes that an engine takes at most beside the planned memory: for prepared instructions and their bookkeeping.

@@ -1,0 +1,118 @@
+// A training graph and a sharding of it without some of the segments that follow one another alike: all that is left is
+// as it was.
+#pragma once
+
+#include <cfp/block/repeats.hpp>
+#include <cfp/core/bad_input.hpp>
+#include <cfp/model/sharding.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Segments, first to last, that compute the same, under the same sharding.
+struct equal_segments {
+  int first = 0, count = 0;
+};
+
+/// The longest stretches of segments of which all but the first and the last may be left out: they are alike, and so is
+/// what the sharding says of them.
+inline std::vector<equal_segments> equally_sharded(const repeats& r, const sharding& plan) {
+  const auto same = [&](std::size_t i) {
+    if (!r.like_next[i]) return false;
+    for (std::size_t k = 0; k < r.operations[i].size(); ++k)
+      if (plan.assigned[static_cast<std::size_t>(r.operations[i][k])] !=
+          plan.assigned[static_cast<std::size_t>(r.operations[i + 1][k])])
+        return false;
+    for (std::size_t k = 0; k < r.values[i].size(); ++k)
+      if (plan.materialised[static_cast<std::size_t>(r.values[i][k])] !=
+          plan.materialised[static_cast<std::size_t>(r.values[i + 1][k])])
+        return false;
+    return true;
+  };
+  std::vector<equal_segments> out;
+  for (std::size_t i = 0; i < r.operations.size();) {
+    std::size_t end = i + 1;
+    while (end < r.operations.size() && same(end - 1) && (end - 1 == i || r.may_go[end - 1])) ++end;
+    out.push_back({static_cast<int>(i), static_cast<int>(end - i)});
+    i = end;
+  }
+  return out;
+}
+
+/// A graph without some of its segments, and where its operations and values were.
+struct shortened {
+  graph g;
+  std::vector<int> operations, values;  ///< of the whole graph, by those of `g`
+
+  sharding of(const sharding& whole) const {
+    sharding out;
+    for (const int o : operations) out.assigned.push_back(whole.assigned[static_cast<std::size_t>(o)]);
+    for (const int v : values) out.materialised.push_back(whole.materialised[static_cast<std::size_t>(v)]);
+    return out;
+  }
+};
+
+namespace detail {
+
+class shortening {
+ public:
+  shortening(const graph& g, const repeats& r, const std::vector<bool>& left_out)
+      : g_(g), r_(r), left_out_(left_out), operation_(g.operations.size(), -1), value_(g.values.size(), -1) {}
+
+  shortened run() {
+    for (int v = 0; v < g_.value_count(); ++v)
+      if (!gone(r_.of_value[at(v)])) value_[at(v)] = static_cast<int>(out_.values.size()), out_.values.push_back(v);
+    for (int o = 0; o < g_.size(); ++o)
+      if (!gone(r_.of_operation[at(o)]))
+        operation_[at(o)] = static_cast<int>(out_.operations.size()), out_.operations.push_back(o);
+    for (const int v : out_.values) {
+      value x = g_[v];
+      if (x.producer >= 0) x.producer = operation_[at(x.producer)];
+      x.of = instead(x.of, r_.of_value[at(v)]);
+      out_.g.values.push_back(x);
+    }
+    for (const int o : out_.operations) {
+      operation x = g_.at(o);
+      const int segment = r_.of_operation[at(o)];
+      for (int& v : x.operands) v = instead(v, segment);
+      for (int& v : x.results) v = value_[at(v)];
+      if (x.origin >= 0) x.origin = operation_[at(x.origin)];
+      x.hub = instead(x.hub, segment);
+      out_.g.operations.push_back(x);
+    }
+    out_.g.loss = instead(g_.loss, -1);
+    out_.g.passes = g_.passes;
+    return std::move(out_);
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  bool gone(int segment) const { return segment >= 0 && left_out_[at(segment)]; }
+
+  // What stands for a value in what `segment` reads: of the nearest segment, on the same side, that is left.
+  int instead(int v, int segment) const {
+    if (v < 0) return v;
+    int from = r_.of_value[at(v)];
+    if (!gone(from)) return value_[at(v)];
+    const int step = from > segment ? 1 : -1;
+    while (gone(from)) from += step;
+    return value_[at(r_.values[at(from)][at(r_.place_of_value[at(v)])])];
+  }
+
+  const graph& g_;
+  const repeats& r_;
+  const std::vector<bool>& left_out_;
+  std::vector<int> operation_, value_;  // what they are in the shortened one
+  shortened out_;
+};
+
+}  // namespace detail
+
+/// Leaves out segments, which must lie inside stretches of `equally_sharded`: neither first nor last there.
+inline shortened without(const graph& g, const repeats& r, const std::vector<bool>& left_out) {
+  return detail::shortening(g, r, left_out).run();
+}
+
+}  // namespace cfp

@@ -1,0 +1,109 @@
+// A graph without some of its equal segments is that of a model with fewer layers, and tells what the whole one takes.
+#include "../catch.hpp"
+#include "deep_families.hpp"
+#include "small.hpp"
+
+#include <cfp/block/shortened.hpp>
+#include <cfp/plan/machine_search.hpp>
+
+namespace shortened_tests {
+
+using namespace cfp;
+using namespace deep_families;
+
+namespace {
+
+graph trained(const graph& forward, double clip, int micro_batches) {
+  training how;
+  how.clip = clip;
+  how.micro_batches = micro_batches;
+  return differentiate(forward, how);
+}
+
+}  // namespace
+
+TEST_CASE("a model without some of its layers is the model of fewer layers") {
+  for (const family& f : known_families)
+    for (const auto& [clip, passes] : {std::pair(0.0, 1), {1.0, 1}, {1.0, 2}}) {
+      const graph g = trained(f.forward(10 * f.period), clip, passes),
+                  less = trained(f.forward(7 * f.period), clip, passes);
+      const repeats r(g, parallel_blocks(g));
+      INFO(f.name << ", clip " << clip << ", micro-batches " << passes);
+      std::vector<bool> left_out(r.operations.size());
+      for (const equal_segments& s : equally_sharded(r, sharding::replicated(g)))
+        for (int n = 1; s.count >= 5 && n <= 3; ++n) left_out[static_cast<std::size_t>(s.first + n)] = true;
+      const shortened s = without(g, r, left_out);
+      CHECK(s.g.size() == less.size());
+      CHECK(s.g.value_count() == less.value_count());
+      CHECK(fingerprint(s.g, all_operations(s.g)) == fingerprint(less, all_operations(less)));
+      for (int o = 0; o < s.g.size(); ++o) {
+        CHECK((s.g.at(o).origin < 0) == (less.at(o).origin < 0));
+        CHECK((s.g.at(o).hub < 0) == (less.at(o).hub < 0));
+        for (const int v : s.g.at(o).results) CHECK(s.g[v].producer == o);
+      }
+      CHECK(s.g[s.g.loss].label == g[g.loss].label);
+    }
+}
+
+TEST_CASE("few layers tell what a plan of many takes") {
+  int all = 0, same_time = 0, near_memory = 0;
+  for (const family& f : known_families) {
+    const graph g = trained(f.forward(18 * f.period), 1, 1);
+    const block_structure blocks = parallel_blocks(g);
+    const repeats r(g, blocks);
+    for (const mesh_shape& mesh : {small_tests::mesh_of({4}), small_tests::mesh_of({2, 2})}) {
+      const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
+      machine_options options;
+      options.memory = 1L << 50;
+      for (const double links : {1e9, 1e11}) {
+        const machine m = plain_machine(mesh, 1e12, 1e11, 5e-6, {{1e-5, links}});
+        machine_search search(g, mesh, d, m, options, &r);
+        for (const named_plan& n : usual_plans(mesh, has_experts(g))) {
+          const std::optional<evaluated> few = search.usual(n);
+          if (!few) continue;
+          INFO(f.name << " on " << to_string(mesh) << ", links of " << links << ", " << n.name);
+          REQUIRE(!few->whole);
+          const evaluated whole = search.evaluate(n.name, few->p.choices, few->order);
+          CHECK(few->when.ms == Approx(whole.when.ms).epsilon(0.005));
+          CHECK(few->when.operators == Approx(whole.when.operators).epsilon(1e-9));
+          CHECK(few->when.collectives == Approx(whole.when.collectives).epsilon(1e-9));
+          const double memory = static_cast<double>(few->peak) / static_cast<double>(whole.peak);
+          CHECK(memory == Approx(1).margin(0.06));  // buffers may leave gaps in the one that the other has not
+          ++all;
+          same_time += std::abs(few->when.ms / whole.when.ms - 1) < 1e-9;
+          near_memory += std::abs(memory - 1) < 0.003;
+        }
+      }
+    }
+  }
+  CHECK(all > 300);
+  CHECK(same_time > 0.9 * all);
+  CHECK(near_memory > 0.95 * all);
+}
+
+TEST_CASE("a plan with other choices in some layers is priced by a few of each") {
+  const graph g = trained(known_families[1].forward(40), 1, 1);
+  const block_structure blocks = parallel_blocks(g);
+  const repeats r(g, blocks);
+  const mesh_shape mesh = small_tests::mesh_of({2, 2});
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
+  machine_options options;
+  options.memory = 1L << 50;
+  machine_search search(g, mesh, d, plain_machine(mesh, 1e12, 1e11, 5e-6, {{1e-5, 1e10}}), options, &r);
+  const std::vector<named_plan> usual = usual_plans(mesh, false);
+  std::vector<evaluated> two;
+  for (const char* name : {"zero3", "data_parallel+tensor"})
+    for (const named_plan& n : usual)
+      if (n.name == name) two.push_back(*search.usual(n));
+  REQUIRE(two.size() == 2);
+  for (const std::size_t change : {d.nodes.size() / 3, d.nodes.size() / 2}) {
+    std::vector<int> choices = two[0].p.choices;
+    for (std::size_t n = change; n < choices.size(); ++n) choices[n] = two[1].p.choices[n];
+    const evaluated few = search.estimate("half", choices), whole = search.evaluate("half", choices);
+    CHECK(!few.whole);
+    CHECK(few.when.ms == Approx(whole.when.ms).epsilon(1e-3));
+    CHECK(static_cast<double>(few.peak) == Approx(static_cast<double>(whole.peak)).epsilon(1e-2));
+  }
+}
+
+}  // namespace shortened_tests
