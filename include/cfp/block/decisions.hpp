@@ -15,11 +15,11 @@ class decision_builder {
  public:
   decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
                    const held_axis& held)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1), known_(g) {}
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1), known_(g),
+        partitions_(g) {}
 
   decision_graph run() {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
-    readers_ = consumers(g_);
     std::map<int, std::vector<int>> sums, updates;
     std::vector<int> of_all;
     for (int i = 0; i < g_.size(); ++i)
@@ -105,8 +105,7 @@ class decision_builder {
   std::vector<partition> needs(int v, bool partial_too) {
     std::vector<partition> found;
     for (int node : reading(v))
-      add_distinct(found, partitions_[partitions_.before(g_, out_.nodes[static_cast<std::size_t>(node)], v)],
-                   partial_too);
+      add_distinct(found, partitions_[partitions_.before(out_.nodes[static_cast<std::size_t>(node)], v)], partial_too);
     return found;
   }
   static void add_distinct(std::vector<partition>& found, const known_partitions::list& some, bool partial_too) {
@@ -116,7 +115,7 @@ class decision_builder {
   }
   std::vector<int> reading(int v) const {
     std::vector<int> nodes;
-    for (int o : readers_[static_cast<std::size_t>(v)])
+    for (int o : partitions_.readers(v))
       if (const int n = owner_[static_cast<std::size_t>(o)]; n >= 0 && n != producer(v)) nodes.push_back(n);
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
@@ -183,7 +182,7 @@ class decision_builder {
     for (int o : operations)
       for (int x : g_.at(o).operands)
         if (const int from = producer(x); from >= 0)
-          add_distinct(found, partitions_[partitions_.after(g_, out_.nodes[static_cast<std::size_t>(from)], x)], true);
+          add_distinct(found, partitions_[partitions_.after(out_.nodes[static_cast<std::size_t>(from)], x)], true);
     add_placed(std::move(d), found);
   }
 
@@ -222,7 +221,6 @@ class decision_builder {
   axis_choice::rest_t furthest_;
   const held_axis& held_;
   std::vector<int> owner_;
-  std::vector<std::vector<int>> readers_;
   std::map<int, int> resting_;  // weight -> decision that holds it
   known_choices known_;
   known_partitions partitions_;

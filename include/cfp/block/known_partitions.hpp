@@ -4,6 +4,7 @@
 #include <cfp/block/decision.hpp>
 #include <cfp/model/partition_key.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -13,9 +14,11 @@
 
 namespace cfp::inline v0_1::detail {
 
-/// Of the decisions of one graph.
+/// Of the decisions of one graph, which must outlive this.
 class known_partitions {
  public:
+  explicit known_partitions(const graph& g) : g_(g), readers_(consumers(g)) {}
+
   /// For each choice the rank of its partitions among those that differ, in the order in which they appear.
   struct list {
     std::vector<std::size_t> rank;
@@ -24,33 +27,58 @@ class known_partitions {
   };
   const list& operator[](int number) const { return lists_[static_cast<std::size_t>(number)]; }
 
+  /// Operations that read a value.
+  const std::vector<int>& readers(int v) const { return readers_[static_cast<std::size_t>(v)]; }
+
   /// The list of a tensor as a decision leaves it.
-  int after(const graph& g, const decision& d, int v) {
-    return known(g, d, v, false, [&](std::size_t c) { return held_after(g, d, c, v); });
+  int after(const decision& d, int v) {
+    place at = operation_of(d, g_[v].producer);
+    if (at.position >= 0) at.slot = g_.at(g_[v].producer).results.find(v);
+    else if (d.kind == decision::rest_of_weight) at = {0, 0, true};
+    return known(d, v, at);
   }
   /// The list of a tensor as a decision first needs it.
-  int before(const graph& g, const decision& d, int v) {
-    return known(g, d, v, true, [&](std::size_t c) { return needed_by(g, d, c, v); });
+  int before(const decision& d, int v) {
+    place at;
+    const std::vector<int>& some = readers(v).size() < d.operations.size() ? readers(v) : d.operations;
+    for (std::size_t i = 0; i < some.size() && at.position < 0; ++i)
+      if (g_.at(some[i]).operands.contains(v)) at = operation_of(d, some[i]);
+    at.is_operand = true;
+    if (at.position >= 0) at.slot = operation_at(d, at).operands.find(v);
+    return known(d, v, at);
   }
 
  private:
   // Alike decisions have alike tensors in one place: of an operation, by its position, and there of an operand or
   // result.
-  template <class Partition>
-  int known(const graph& g, const decision& d, int v, bool needed, const Partition& partition_of) {
+  struct place {
+    int position = -1, slot = -1;
+    bool is_operand = false;
+  };
+  static place operation_of(const decision& d, int o) {
+    const auto at = std::lower_bound(d.operations.begin(), d.operations.end(), o);
+    return {at != d.operations.end() && *at == o ? static_cast<int>(at - d.operations.begin()) : -1};
+  }
+  const operation& operation_at(const decision& d, const place& p) const {
+    return g_.at(d.operations[static_cast<std::size_t>(p.position)]);
+  }
+  partition partition_of(const decision& d, int v, const place& p, std::size_t choice) const {
+    if (p.position < 0) return partition::replicated(g_[v].rank());
+    const assignment& a = d.assigned[choice][static_cast<std::size_t>(p.position)];
+    const operation& o = operation_at(d, p);
+    return p.is_operand ? operand_partition(o.r, p.slot, a) : result_partition(o.r, p.slot, a);
+  }
+
+  int known(const decision& d, int v, const place& p) {
+    const auto of_choice = [&](std::size_t c) { return partition_of(d, v, p, c); };
     if (d.kind == decision::forms_of_tensor) {
       const auto [at, fresh] = of_forms_.try_emplace(d.forms.id());
-      if (fresh) at->second = of(d, partition_of);
+      if (fresh) at->second = of(d, of_choice);
       return at->second;
     }
-    int position = -1 - g[v].rank(), slot = -1;
-    for (std::size_t i = 0; i < d.operations.size() && slot < 0; ++i) {
-      const operation& o = g.at(d.operations[i]);
-      slot = needed ? o.operands.find(v) : o.results.find(v);
-      if (slot >= 0) position = static_cast<int>(i);
-    }
-    const auto [at, fresh] = at_.try_emplace({d.assigned.id(), needed, position, slot});
-    if (fresh) at->second = of(d, partition_of);
+    const int position = p.position < 0 ? -1 - g_[v].rank() : p.position;
+    const auto [at, fresh] = at_.try_emplace({d.assigned.id(), p.is_operand, position, p.slot});
+    if (fresh) at->second = of(d, of_choice);
     return at->second;
   }
 
@@ -75,6 +103,8 @@ class known_partitions {
     return at->second;
   }
 
+  const graph& g_;
+  const std::vector<std::vector<int>> readers_;
   std::map<std::tuple<const void*, bool, int, int>, int> at_;
   std::map<const void*, int> of_forms_;
   std::map<std::string, int> number_;

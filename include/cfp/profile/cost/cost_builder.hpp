@@ -20,7 +20,7 @@ class cost_builder {
  public:
   cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
       : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes), reads_(reads_of(g)),
-        plan_(sharding::replicated(g)), conversions_(on.prices) {}
+        plan_(sharding::replicated(g)), conversions_(on.prices), partitions_(g) {}
   virtual ~cost_builder() = default;
   /// What programs are lowered for.
   const target& lowered_for() const { return target_; }
@@ -190,7 +190,7 @@ class cost_builder {
     const value& v = g_[e.value];
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
-    const int from = partitions_.after(g_, a, e.value), to = partitions_.before(g_, b, e.value);
+    const int from = partitions_.after(a, e.value), to = partitions_.before(b, e.value);
     const bool from_forms = a.kind == decision::forms_of_tensor, to_forms = b.kind == decision::forms_of_tensor;
     const long type = static_cast<long>(v.type), role = static_cast<long>(v.role),
                of_role = v.of < 0 ? -1 : static_cast<long>(g_[v.of].role);
