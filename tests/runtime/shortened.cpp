@@ -1,10 +1,16 @@
 // A graph without some of its equal segments is that of a model with fewer layers, and tells what the whole one takes.
 #include "../catch.hpp"
+
+#include "../random_graph.hpp"
 #include "deep_families.hpp"
 #include "small.hpp"
 
 #include <cfp/block/shortened.hpp>
 #include <cfp/plan/machine_search.hpp>
+
+#include <cmath>
+#include <map>
+#include <random>
 
 namespace shortened_tests {
 
@@ -32,7 +38,7 @@ TEST_CASE("a model without some of its layers is the model of fewer layers") {
       std::vector<bool> left_out(r.operations.size());
       for (const equal_segments& s : equally_sharded(r, sharding::replicated(g)))
         for (int n = 1; s.count >= 5 && n <= 3; ++n) left_out[static_cast<std::size_t>(s.first + n)] = true;
-      const shortened s = without(g, r, left_out);
+      const shortened s = without(g, r, left_out).value();
       CHECK(s.g.size() == less.size());
       CHECK(s.g.value_count() == less.value_count());
       CHECK(fingerprint(s.g, all_operations(s.g)) == fingerprint(less, all_operations(less)));
@@ -43,6 +49,50 @@ TEST_CASE("a model without some of its layers is the model of fewer layers") {
       }
       CHECK(s.g[s.g.loss].label == g[g.loss].label);
     }
+}
+
+TEST_CASE("models that nobody has written are shortened to valid ones, and few of their layers tell what many take") {
+  std::mt19937 random(71);
+  int same_graph = 0, priced = 0;
+  for (int n = 0; n < 60; ++n) {
+    const random_sizes of = n % 2 == 0 ? random_sizes::scarce : random_sizes::tiny;
+    std::mt19937 again = random;
+    const graph g = trained(refine(random_repeated_layers(random, 14, of).forward), n % 3 == 0, 1 + n % 2),
+                less = trained(refine(random_repeated_layers(again, 11, of).forward), n % 3 == 0, 1 + n % 2);
+    const block_structure blocks = parallel_blocks(g);
+    const repeats r(g, blocks);
+    std::vector<bool> left_out(r.operations.size());
+    for (const equal_segments& s : equally_sharded(r, sharding::replicated(g)))
+      for (int k = 1; s.count >= 5 && k <= 3; ++k) left_out[static_cast<std::size_t>(s.first + k)] = true;
+    const shortened s = without(g, r, left_out).value();
+    for (int o = 0; o < s.g.size(); ++o)
+      for (const int v : s.g.at(o).operands) CHECK(s.g[v].producer < o);
+    if (s.g.size() == less.size()) {
+      ++same_graph;
+      CHECK(fingerprint(s.g, all_operations(s.g)) == fingerprint(less, all_operations(less)));
+    }
+    const mesh_shape mesh = small_tests::mesh_of({2});
+    const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
+    machine_options options;
+    options.memory = 1L << 50;
+    machine_search search(g, mesh, d, plain_machine(mesh, 1e8, 1e8, 1e-7, {{1e-6, 1e8}}), options, &r);
+    std::map<const void*, int> chosen;  // alike decisions choose the same
+    std::vector<int> choices;
+    for (const decision& node : d.nodes) {
+      const void* const kind = node.kind == decision::forms_of_tensor ? node.forms.id() : node.assigned.id();
+      choices.push_back(chosen.try_emplace(kind, static_cast<int>(random() % node.choices())).first->second);
+    }
+    const evaluated few = search.estimate("drawn", choices), whole = search.evaluate("drawn", choices);
+    if (few.whole || !std::isfinite(whole.p.additive_ms)) continue;
+    ++priced;
+    INFO("model " << n);
+    CHECK(few.when.operators == Approx(whole.when.operators).epsilon(1e-9));
+    CHECK(few.when.collectives == Approx(whole.when.collectives).epsilon(1e-9));
+    CHECK(few.when.ms == Approx(whole.when.ms).epsilon(0.02));
+    CHECK(static_cast<double>(few.peak) == Approx(static_cast<double>(whole.peak)).epsilon(0.1));
+  }
+  CHECK(same_graph > 30);
+  CHECK(priced > 20);
 }
 
 TEST_CASE("few layers tell what a plan of many takes") {

@@ -79,22 +79,27 @@ class program_prices {
     const auto between = [&](const equal_segments& s) { return static_cast<std::size_t>(s.first + kept / 2); };
     for (const equal_segments& s : stretches)
       for (int n = 0; n < s.count - kept; ++n) left_out[between(s) + static_cast<std::size_t>(n)] = true;
-    const detail::growing_price base = in_short(plan, order, left_out);
-    detail::growing_price out = base;
+    const std::optional<detail::growing_price> base = in_short(plan, order, left_out);
+    if (!base) return std::nullopt;
+    detail::growing_price out = *base;
     for (const equal_segments& s : stretches) {
       std::vector<bool> longer = left_out;
       longer[between(s)] = false;
-      out.add(in_short(plan, order, longer), base, s.count - kept);
+      const std::optional<detail::growing_price> one_more = in_short(plan, order, longer);
+      if (!one_more) return std::nullopt;
+      out.add(*one_more, *base, s.count - kept);
     }
     return out.price();
   }
 
  private:
-  detail::growing_price in_short(const sharding& plan, const schedule& order, const std::vector<bool>& left_out) {
+  std::optional<detail::growing_price> in_short(const sharding& plan, const schedule& order,
+                                                const std::vector<bool>& left_out) {
     auto at = short_.find(left_out);
     if (at == short_.end()) at = short_.emplace(left_out, without(g_, *repeats_, left_out)).first;
-    const graph& g = at->second.g;
-    const program p = lowered(g, at->second.of(plan), order);
+    if (!at->second) return std::nullopt;
+    const graph& g = at->second->g;
+    const program p = lowered(g, at->second->of(plan), order);
     const program_price price = of(p, g);
     detail::growing_price out;
     out.when = price.when;
@@ -105,7 +110,7 @@ class program_prices {
     double most = 0;
     for (std::size_t i = 0; i < live.size(); ++i) {
       const auto o = static_cast<std::size_t>(p.code[i].op);
-      const int segment = repeats_->of_operation[static_cast<std::size_t>(at->second.operations[o])];
+      const int segment = repeats_->of_operation[static_cast<std::size_t>(at->second->operations[o])];
       double& known =
           out.live[phases * static_cast<std::size_t>(segment + 1) + static_cast<std::size_t>(g.operations[o].when)];
       known = std::max(known, static_cast<double>(live[i]));
@@ -121,7 +126,7 @@ class program_prices {
   const machine_options& options_;
   described_times& times_;
   known_conversions conversions_;
-  std::map<std::vector<bool>, shortened> short_;
+  std::map<std::vector<bool>, std::optional<shortened>> short_;
 };
 
 }  // namespace cfp
