@@ -100,7 +100,7 @@ TEST_CASE("lazy equals full, and asks for less") {
               now.memory_limit = full.memory_limit;
               return now;
             },
-            [&](const std::vector<int>& choices, double rise) { return some.ask(choices, rise); });
+            [&](const std::vector<int>& choices, const excess_wanted& excess) { return some.ask(choices, excess); });
       };
       frozen some(g, mesh, d, m, true);
       const solution s = lazily(some, 0);
@@ -145,7 +145,7 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
   lazy.be_lazy();
   const solution s = solve_lazily(
       0, [&] { return lazy.costs(); },
-      [&](const std::vector<int>& choices, double rise) { return lazy.ask(choices, rise); });
+      [&](const std::vector<int>& choices, const excess_wanted& excess) { return lazy.ask(choices, excess); });
   const auto known = lazy.known();
   CHECK(known.of == static_cast<int>(full.wanted.size()));
   CHECK(known.measured < known.of);

@@ -40,9 +40,9 @@ struct search_options {
 class plan_search {
  public:
   plan_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const segment_times& segments,
-              profiler& measure_with, cost_graph costs)
-      : g_(g), mesh_(mesh), d_(d), segments_(segments), profiler_(measure_with), costs_(std::move(costs)) {
-    for (std::size_t i = 0; i < segments_.size(); ++i) corrections_.emplace_back(segments_.decisions(i), costs_);
+              profiler& measure_with)
+      : g_(g), mesh_(mesh), d_(d), segments_(segments), profiler_(measure_with), costs_(profiler_.costs_so_far()) {
+    for (std::size_t i = 0; i < segments_.size(); ++i) corrections_.emplace_back(segments_.decisions(i), costs());
   }
 
   /// How much slower, relatively, the found plan may be than the best: of a lazy profiler less is asked then.
@@ -55,19 +55,14 @@ class plan_search {
   std::function<long(const program&)> beside_bytes{};
 
   /// Sums of parts.
-  const cost_graph& costs() const { return costs_; }
+  const cost_graph& costs() const { return costs_.least; }
 
   /// The same, corrected by the segments that were run whole: what plans are found by.
-  cost_graph corrected() const {
-    cost_graph out = costs_;
-    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
-    for (const correction& c : corrections_) c.write(out, c.common());
-    return out;
-  }
+  cost_graph corrected() const { return corrected(costs()); }
 
   /// Adds the best plan with some decisions fixed (choice >= 0), its segments run whole, if there is one.
   void add(const std::string& label, const std::vector<int>& choices) {
-    const solution s = best([&] { return fixed(corrected(), choices); });
+    const solution s = best([&](cost_graph now) { return fixed(std::move(now), choices); });
     if (!s.feasible) return;
     named_.push_back(realised(label, s));
     price(named_.back());
@@ -83,8 +78,7 @@ class plan_search {
     for (const plan& p : named_) lean(leanest, predicted_peak(p));
     bool settled = false;
     for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
-      const solution s = best([&] {
-        cost_graph now = corrected();
+      const solution s = best([&](cost_graph now) {
         now.memory_limit = bound;
         return now;
       });
@@ -120,6 +114,12 @@ class plan_search {
   }
 
  private:
+  cost_graph corrected(cost_graph sums) const {
+    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
+    for (const correction& c : corrections_) c.write(sums, c.common());
+    return sums;
+  }
+
   plan realised(const std::string& label, const solution& s) const {
     plan out = realise(label, g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
     if (beside_bytes) out.beside_bytes = beside_bytes(out.code);
@@ -159,11 +159,11 @@ class plan_search {
   }
 
   void price(plan& p, bool again = false) {
-    p.additive_ms = evaluate(costs_, p.choices).time;
-    p.predicted_ms = segments_.between(p, costs_);
+    p.additive_ms = evaluate(costs(), p.choices).time;
+    p.predicted_ms = segments_.between(p, costs());
     for (std::size_t i = 0; i < segments_.size(); ++i) {
       const double whole = segments_.whole(p, i, profiler_, again);
-      corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs_));
+      corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs()));
       p.predicted_ms += whole;
     }
   }
@@ -177,19 +177,20 @@ class plan_search {
   // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left
   // of bounds then does not undercut it by more than the tolerance. When that has taken as long as measuring the rest
   // would, the rest is measured.
-  template <class Make>
-  solution best(const Make& make) {
+  template <class Limit>
+  solution best(const Limit& limited) {
     const auto start = std::chrono::steady_clock::now();
     double asking = 0;
-    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices, double rise) {
+    const auto make = [&] { return partly_known{limited(corrected(costs_.least)), limited(corrected(costs_.expected))}; };
+    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices, const excess_wanted& excess) {
       asked out;
       asking += timed([&] {
-        out = profiler_.ask(first(choices), rise);
+        out = profiler_.ask(first(choices), excess);
         if (out.figures == 0) return;
         const double solving = solve_seconds + seconds_since(start) - asking;
         if (profiler_.agreed(solving + pricing_seconds_ < profiler_.seconds_left()))
-          pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
-        else costs_ = profiler_.build();
+          pricing_seconds_ += timed([&] { costs_ = profiler_.costs_so_far(); });
+        else costs_.least = costs_.expected = profiler_.build();
       });
       return out;
     });
@@ -212,7 +213,7 @@ class plan_search {
   const decision_graph& d_;
   const segment_times& segments_;
   profiler& profiler_;
-  cost_graph costs_;
+  partly_known costs_;
   std::vector<correction> corrections_;
   std::vector<plan> named_;
   double pricing_seconds_ = 0;
