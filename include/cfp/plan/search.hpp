@@ -60,13 +60,9 @@ class plan_search {
   /// The same, corrected by the segments that were run whole: what plans are found by.
   cost_graph corrected() const { return corrected(costs()); }
 
-  /// Adds the best plan with some decisions fixed (choice >= 0), its segments run whole, if there is one.
-  void add(const std::string& label, const std::vector<int>& choices) {
-    const solution s = best([&](cost_graph now) { return fixed(std::move(now), choices); });
-    if (!s.feasible) return;
-    named_.push_back(realised(label, s));
-    price(named_.back());
-  }
+  /// A plan to compare with: the best with some decisions fixed (choice >= 0), if there is one, its segments run whole.
+  /// With a tolerance its parts are not measured for that, and what is not fixed is chosen as they are expected to be.
+  void add(const std::string& label, const std::vector<int>& choices) { asked_for_.emplace_back(label, choices); }
 
   /// The fastest plan within the limit, called "found", and after it those added. Throws `nothing_fits`.
   std::vector<plan> run(const search_options& options, const std::function<void(const std::string& what)>& tell = {}) {
@@ -75,19 +71,21 @@ class plan_search {
     std::optional<std::int64_t> bound = options.memory_limit;
     double least = -std::numeric_limits<double>::infinity();
     long leanest = 0;
-    for (const plan& p : named_) lean(leanest, predicted_peak(p));
+    if (tolerance == 0) add_named(tell);
+    std::optional<std::int64_t> least_of_sums;
     bool settled = false;
     for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
-      const solution s = best([&](cost_graph now) {
+      const auto limited = [&](cost_graph now) {
         now.memory_limit = bound;
         return now;
-      });
+      };
+      const solution s = best(limited, fastest(tried, options));
       if (!s.feasible) {
-        if (leanest == 0 && s.least_memory) leanest = static_cast<long>(*s.least_memory);
+        least_of_sums = s.least_memory;
         break;
       }
       least = s.bound;
-      if (within_tolerance(tried, least, options)) break;
+      if (s.choices.empty() && !tried.empty()) break;  // what was tried is near enough
       plan p = realised("found", s);
       if (const long over = excess(p, options); over > 0) {
         lean(leanest, predicted_peak(p));
@@ -100,6 +98,9 @@ class plan_search {
       price(p);
       tried.push_back(std::move(p));
     }
+    if (tolerance > 0) add_named(tell);
+    for (const plan& p : named_) lean(leanest, predicted_peak(p));
+    if (leanest == 0 && least_of_sums) leanest = static_cast<long>(*least_of_sums);
     confirm(tried, tell);
     for (const plan& p : named_)
       if (excess(p, options) <= 0) tried.push_back(p);
@@ -114,6 +115,17 @@ class plan_search {
   }
 
  private:
+  void add_named(const std::function<void(const std::string&)>& tell) {
+    for (const auto& [label, choices] : std::exchange(asked_for_, {})) {
+      if (tell) tell("running the segments of plan " + label);
+      const auto rest = [&](cost_graph now) { return fixed(std::move(now), choices); };
+      const solution s = tolerance == 0 ? best(rest) : solve(rest(corrected(costs_.expected)));
+      if (!s.feasible) continue;
+      named_.push_back(realised(label, s));
+      price(named_.back());
+    }
+  }
+
   cost_graph corrected(cost_graph sums) const {
     // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
     for (const correction& c : corrections_) c.write(sums, c.common());
@@ -132,11 +144,12 @@ class plan_search {
     return all;
   }
 
-  // Whether what was tried, or named, is fast enough: no plan takes less than `least`.
-  bool within_tolerance(const std::vector<plan>& tried, double least, const search_options& options) const {
-    const auto is = [&](const plan& p) { return excess(p, options) <= 0 && p.predicted_ms <= (1 + tolerance) * least; };
-    return tolerance > 0 &&
-           (std::any_of(tried.begin(), tried.end(), is) || std::any_of(named_.begin(), named_.end(), is));
+  // Of what was tried: what a lazy search need not beat by more than the tolerance.
+  double fastest(const std::vector<plan>& tried, const search_options& options) const {
+    double ms = std::numeric_limits<double>::infinity();
+    for (const plan& p : tried)
+      if (tolerance > 0 && excess(p, options) <= 0) ms = std::min(ms, p.predicted_ms);
+    return ms;
   }
 
   static long excess(const plan& p, const search_options& options) {
@@ -159,11 +172,14 @@ class plan_search {
   }
 
   void price(plan& p, bool again = false) {
-    p.additive_ms = evaluate(costs(), p.choices).time;
+    const auto between = [&](const decision_edge& e) { return segments_.is_between(e); };
+    if (profiler_.ask_conversions(p.choices, between)) costs_ = profiler_.costs_so_far();
+    const bool known = profiler_.knows(p.choices);  // or its segments differ from what its parts are thought to take
+    p.additive_ms = evaluate(costs_.expected, p.choices).time;
     p.predicted_ms = segments_.between(p, costs());
     for (std::size_t i = 0; i < segments_.size(); ++i) {
       const double whole = segments_.whole(p, i, profiler_, again);
-      corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs()));
+      if (known) corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs()));
       p.predicted_ms += whole;
     }
   }
@@ -178,11 +194,11 @@ class plan_search {
   // of bounds then does not undercut it by more than the tolerance. When that has taken as long as measuring the rest
   // would, the rest is measured.
   template <class Limit>
-  solution best(const Limit& limited) {
+  solution best(const Limit& limited, double have = std::numeric_limits<double>::infinity()) {
     const auto start = std::chrono::steady_clock::now();
     double asking = 0;
     const auto make = [&] { return partly_known{limited(corrected(costs_.least)), limited(corrected(costs_.expected))}; };
-    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices, const excess_wanted& excess) {
+    const auto ask = [&](const std::vector<int>& choices, const excess_wanted& excess) {
       asked out;
       asking += timed([&] {
         out = profiler_.ask(first(choices), excess);
@@ -193,7 +209,8 @@ class plan_search {
         else costs_.least = costs_.expected = profiler_.build();
       });
       return out;
-    });
+    };
+    const solution s = solve_lazily(tolerance, make, ask, have);
     solve_seconds += seconds_since(start) - asking;
     return s;
   }
@@ -215,6 +232,7 @@ class plan_search {
   profiler& profiler_;
   partly_known costs_;
   std::vector<correction> corrections_;
+  std::vector<std::pair<std::string, std::vector<int>>> asked_for_;
   std::vector<plan> named_;
   double pricing_seconds_ = 0;
 };

@@ -31,28 +31,30 @@ struct asked {
 /// The best plan of what `make()` gives; or, sooner, a plan that takes at most 1 + `tolerance` of the time that no plan
 /// is below. `ask(choices, excess)` has times of a plan made known in the graphs that follow, until it takes so much more
 /// than it seemed to (none if that is negative). The bound of what is returned is of all plans; guesses say only what is
-/// asked for first.
+/// asked for first. Where another plan is at hand that takes `have`, a bound that makes it good enough is an answer, without
+/// choices.
 ///
 /// A plan to compare with comes first: the one that is expected to be the best, until one that is known throughout is
 /// expected to be near enough. Then those that bounds do not exclude, each as far as it takes to exclude it.
 template <class Make, class Ask>
-solution solve_lazily(double tolerance, const Make& make, const Ask& ask) {
+solution solve_lazily(double tolerance, const Make& make, const Ask& ask,
+                      double have = std::numeric_limits<double>::infinity()) {
   std::vector<std::vector<int>> known;  // plans
   for (;;) {
     const partly_known now = make();
     solution s = solve(now.least);
     if (!s.feasible) return s;
-    const std::vector<int>* best = nullptr;
-    plan_cost of_best{std::numeric_limits<double>::infinity(), {}};
+    std::vector<int> best;
+    plan_cost of_best{have, 0};
     for (const std::vector<int>& choices : known) {
       const plan_cost cost = evaluate(now.least, choices);
       if (cost.time >= of_best.time || (now.least.memory_limit && cost.memory > *now.least.memory_limit)) continue;
-      best = &choices;
+      best = choices;
       of_best = cost;
     }
-    if (best && of_best.time <= (1 + tolerance) * s.bound) {
+    if (of_best.time <= (1 + tolerance) * s.bound) {
       s.optimal = false;
-      s.choices = *best;
+      s.choices = std::move(best);
       s.time = of_best.time;
       s.memory = of_best.memory;
       return s;

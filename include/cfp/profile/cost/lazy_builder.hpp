@@ -46,6 +46,20 @@ class lazy_builder : public cost_builder {
     return out;
   }
 
+  /// Whether all that a plan of the last graph uses is known.
+  bool knows(const std::vector<int>& choices) { return open_figures(choices).empty(); }
+
+  /// Has what some edges bring measured, of a plan of the last graph. Says whether anything was.
+  template <class Wanted>
+  bool ask_conversions(const std::vector<int>& choices, const Wanted& wanted) {
+    const bool before = std::exchange(asking_, true);
+    const long unknown = unknown_;
+    for (const open_figure& f : open_figures(choices))
+      if (f.edge && wanted(*f.edge)) measured_time(f);
+    asking_ = before;
+    return unknown_ > unknown;
+  }
+
  protected:
   std::size_t ways() const override { return 2; }
   /// Measures once more what may have been disturbed; false if there is nothing.
