@@ -197,7 +197,9 @@ class plan_search {
   solution best(const Limit& limited, double have = std::numeric_limits<double>::infinity()) {
     const auto start = std::chrono::steady_clock::now();
     double asking = 0;
-    const auto make = [&] { return partly_known{limited(corrected(costs_.least)), limited(corrected(costs_.expected))}; };
+    const auto make = [&] {
+      return partly_known{limited(corrected(costs_.least)), limited(corrected(costs_.expected))};
+    };
     const auto ask = [&](const std::vector<int>& choices, const excess_wanted& excess) {
       asked out;
       asking += timed([&] {

@@ -20,8 +20,8 @@ struct instruction_kind {
   std::string alike() const;
 };
 
-/// The label with dimensions merged that lie beside each other wherever they occur: of 4x16 rows and of 2x32, which make
-/// one matrix, the same. Not where what is done may depend on coordinates.
+/// The label with dimensions merged that lie beside each other wherever they occur: of 4x16 rows and of 2x32, which
+/// make one matrix, the same. Not where what is done may depend on coordinates.
 inline std::string instruction_kind::alike() const {
   const std::string patterns = kind.substr(kind.rfind(' ') + 1);
   if (patterns.find('>') == std::string::npos || kind.find_first_of("~+") != std::string::npos ||

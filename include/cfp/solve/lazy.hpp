@@ -29,10 +29,10 @@ struct asked {
 };
 
 /// The best plan of what `make()` gives; or, sooner, a plan that takes at most 1 + `tolerance` of the time that no plan
-/// is below. `ask(choices, excess)` has times of a plan made known in the graphs that follow, until it takes so much more
-/// than it seemed to (none if that is negative). The bound of what is returned is of all plans; guesses say only what is
-/// asked for first. Where another plan is at hand that takes `have`, a bound that makes it good enough is an answer, without
-/// choices.
+/// is below. `ask(choices, excess)` has times of a plan made known in the graphs that follow, until it takes so much
+/// more than it seemed to (none if that is negative). The bound of what is returned is of all plans; guesses say only
+/// what is asked for first. Where another plan is at hand that takes `have`, a bound that makes it good enough is an
+/// answer, without choices.
 ///
 /// A plan to compare with comes first: the one that is expected to be the best, until one that is known throughout is
 /// expected to be near enough. Then those that bounds do not exclude, each as far as it takes to exclude it.
@@ -63,8 +63,9 @@ solution solve_lazily(double tolerance, const Make& make, const Ask& ask,
     const double excluded = of_best.time / (1 + tolerance), excelled = of_best.time / (1 + tolerance / 2);
     const auto learn = [&](const solution& of, const excess_wanted& excess) {
       const asked out = ask(of.choices, excess);
+      const bool news = out.figures > 0 || std::find(known.begin(), known.end(), of.choices) == known.end();
       if (out.all) known.push_back(of.choices);
-      return out.figures > 0;
+      return news;
     };
     const solution hoped = solve(now.expected);
     if (hoped.feasible && hoped.time <= excelled)

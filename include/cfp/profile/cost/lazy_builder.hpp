@@ -24,8 +24,8 @@ class lazy_builder : public cost_builder {
   }
 
   /// Has what a plan of the last graph uses measured, what is expected to raise its bound most first, until it takes so
-  /// much more than it seemed to; says how many figures were not known. Unless none, the next question is for a plan of a
-  /// new graph.
+  /// much more than it seemed to; says how many figures were not known. Unless none, the next question is for a plan of
+  /// a new graph.
   asked ask(const std::vector<int>& choices, excess_wanted excess = {}) {
     const std::vector<open_figure> open = open_figures(choices);
     const bool before = std::exchange(asking_, true);

@@ -27,8 +27,7 @@ class profiler : public lazy_builder {
   progress tell;                          ///< called before each program that is run
   const profile_table* replay = nullptr;  ///< where measurements come from instead of being run: for tests
 
-  /// From here on only what is asked for is measured. What is not has a lower bound (`program_bounds`); where a plan
-  /// need not be the best, the least times seen are taken as they are.
+  /// From here on only what is asked for is measured. What is not has a lower bound and a guess (`program_bounds`).
   void be_lazy(double tolerance = 0) {
     asking_ = false;
     bounds_.near_best = tolerance > 0;
@@ -36,8 +35,9 @@ class profiler : public lazy_builder {
   /// How much of the table was needed.
   struct knowledge {
     int of = 0, measured = 0;
-    int below_bound = 0;  ///< figures that are less than what is known by now bounds them: what no certificate covers
-    double by = 0;        ///< milliseconds, the most of any
+    int below_bound =
+        0;          ///< figures that are less than what bounded them before they were run: no certificate covers that
+    double by = 0;  ///< milliseconds, the most of any
   };
   knowledge known() const {
     knowledge out;
