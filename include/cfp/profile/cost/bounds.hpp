@@ -50,26 +50,41 @@ class program_bounds {
     }
     return moved;
   }
-  /// Milliseconds of programs that were run, and the sums of their instructions (`sum`).
-  void compare(const std::vector<std::pair<double, double>>& programs) {
-    std::vector<double> over;
-    for (const auto& [ms, sum] : programs)
-      if (sum > 0) over.push_back(ms / sum);
-    if (over.size() < enough) return;
-    usual_ = std::max(1.0, median(over));
-    least_ = std::max(1.0, *std::min_element(over.begin(), over.end()));
+  /// What programs that were run took, of which decision or conversion, and the sums of their instructions (`sum`).
+  struct run {
+    std::string of;
+    double ms = 0, sum = 0;
+  };
+  void compare(const std::vector<run>& runs) {
+    std::map<std::string, std::vector<double>> each;
+    std::vector<double> all;
+    for (const run& r : runs) {
+      if (!(r.sum > 0)) continue;
+      all.push_back(r.ms / r.sum);
+      each[r.of].push_back(all.back());
+    }
+    if (all.size() < enough) return;
+    any_ = over_sum(all, 1);
+    over_.clear();
+    for (const auto& [of, over] : each)
+      if (over.size() >= enough_alike) over_[of] = over_sum(over, like);
   }
 
-  /// Milliseconds per step.
-  expectation of(const program& p, const graph& g) const {
-    const expectation ms = sums(p, g);
-    return {ms.least * (near_best ? least_ : exact), ms.expected * usual_};
+  /// Milliseconds per step, of a decision or conversion.
+  expectation of(const std::string& what, const program& p, const graph& g) const {
+    expectation ms = sums(p, g), over = any_;
+    if (const auto own = over_.find(what); own != over_.end())
+      over = {std::max(over.least, own->second.least), own->second.expected};
+    return {ms.least * (near_best ? over.least : exact), ms.expected * over.expected};
   }
   /// Of its instructions, as far as they were seen: the least times.
   double sum(const program& p, const graph& g) const { return sums(p, g).expected; }
 
  private:
-  static constexpr std::size_t enough = 8;  // programs to compare with their sums
+  static constexpr std::size_t enough = 8, enough_alike = 2;  // programs to compare with their sums
+  static expectation over_sum(const std::vector<double>& over, double share) {
+    return {std::max(1.0, share * *std::min_element(over.begin(), over.end())), std::max(1.0, median(over))};
+  }
   struct rates {
     double flops = 0, traffic = 0;  // per millisecond
     double of(const work_done& w) const {
@@ -109,9 +124,10 @@ class program_bounds {
   }
 
   profile_table& table_;
-  std::map<std::string, rates> best_;    // the highest seen, by kind
-  std::map<std::string, double> alike_;  // the least times seen
-  double usual_ = 1, least_ = 1;
+  std::map<std::string, rates> best_;        // the highest seen, by kind
+  std::map<std::string, double> alike_;      // the least times seen
+  expectation any_{1, 1};                    // times the sum that programs take, and
+  std::map<std::string, expectation> over_;  // those of one decision
 };
 
 }  // namespace cfp

@@ -121,6 +121,9 @@ class profiler : public lazy_builder {
     return m;
   }
 
+  // The decision, or the kind of a conversion, that an entry of the table is of.
+  static std::string of_what(const std::string& k) { return k.substr(0, k.find_first_of("[:")); }
+
   // Milliseconds, or a bound and a guess. `make` lowers the program.
   template <class Make>
   figures look_up(const std::string& k, const measure_options& options, const Make& make) {
@@ -130,12 +133,12 @@ class profiler : public lazy_builder {
     ++unknown_;
     program p = make();
     if (!asking_) {
-      const expectation ms = bounds_.of(p, random_);
+      const expectation ms = bounds_.of(of_what(k), p, random_);
       return {ms.least, ms.expected};
     }
     if (tell) tell(measured, 0, k);
     ++measured;
-    const double bound = bounds_.of(p, random_).least;
+    const double bound = bounds_.of(of_what(k), p, random_).least;
     const auto begin = std::chrono::steady_clock::now();
     const measurement m = table_.entries[k] = replay ? recorded(k, p) : run_program(p, options);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -153,10 +156,11 @@ class profiler : public lazy_builder {
 
   bool measured_again() override {
     std::vector<job*> again;
-    std::vector<std::pair<double, double>> programs;
+    std::vector<program_bounds::run> programs;
     for (job& j : measured_) {
-      programs.emplace_back(table_.entries[j.name].median, bounds_.sum(j.code, random_));
-      if (j.left > 0 && programs.back().first > bounds_.doubtful * programs.back().second) again.push_back(&j);
+      const program_bounds::run& r = programs.emplace_back(
+          program_bounds::run{of_what(j.name), table_.entries[j.name].median, bounds_.sum(j.code, random_)});
+      if (j.left > 0 && r.ms > bounds_.doubtful * r.sum) again.push_back(&j);
     }
     bounds_.compare(programs);
     bounds_moved_ = true;
