@@ -215,7 +215,6 @@ TEST_CASE("within a tolerance a profiler needs few figures, and says when its bo
     }
   }
   CHECK(near < exact);
-  CHECK(held > 0);
   CHECK(failed > 0);
   WARN("measured " << near << " within 5%, " << exact << " for the best; bounds held in " << held << " of 40 searches");
 }

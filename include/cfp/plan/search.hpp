@@ -162,6 +162,7 @@ class plan_search {
 
   // Runs the segments of all plans again, in turn: one moment's disturbance must not decide between them.
   void confirm(std::vector<plan>& tried, const std::function<void(const std::string&)>& tell) {
+    if (tried.size() + named_.size() < 2) return;  // nothing to decide
     for (std::vector<plan>* plans : {&tried, &named_})
       for (plan& p : *plans) {
         if (tell) tell("running the segments of plan " + p.name + " again");
