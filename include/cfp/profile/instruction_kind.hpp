@@ -8,8 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 

@@ -17,9 +17,10 @@ struct expectation {
 };
 
 /// Lower bounds and guesses from the instructions of the programs that were run, as far as they hold: the sum of a
-/// program's instructions, each the least time seen for it, or if it was not seen `unseen` times what it takes at the
-/// highest rate seen for its kind. Programs take somewhat more than that sum: a guess as much more as those that were
-/// run mostly did, a bound as the least of them, or `exact` of the sum where the plan has to be the best.
+/// program's instructions, each the least time seen for it; or, if it was not seen, `like` times that of one on the
+/// same rows; or `unseen` times what it takes at the highest rate seen for its kind. Programs take somewhat more than
+/// that sum: a guess as much more as those that were run mostly did, a bound as the least of them (or `like` the least
+/// of those of the same decision), or `exact` of the sum where the plan has to be the best.
 class program_bounds {
  public:
   static constexpr double unseen = 0.6, like = 0.9, exact = 0.95;
