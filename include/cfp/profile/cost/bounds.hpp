@@ -18,12 +18,13 @@ struct expectation {
 
 /// Lower bounds and guesses from the instructions of the programs that were run, as far as they hold: the sum of a
 /// program's instructions, each the least time seen for it; or, if it was not seen, `like` times that of one on the
-/// same rows; or `unseen` times what it takes at the highest rate seen for its kind. Programs take somewhat more than
-/// that sum: a guess as much more as those that were run mostly did, a bound as the least of them (or `like` the least
-/// of those of the same decision), or `exact` of the sum where the plan has to be the best.
+/// same rows; or `unseen` times what it takes at the highest rate seen for its kind (`unseen_exact`, and by no
+/// other, where the plan has to be the best). Programs take somewhat more than that sum: a guess as much more as those
+/// that were run mostly did, a bound as the least of them (or `like` the least of those of the same decision), or
+/// `exact` of the sum where the plan has to be the best.
 class program_bounds {
  public:
-  static constexpr double unseen = 0.6, like = 0.9, exact = 0.95;
+  static constexpr double unseen = 0.6, like = 0.9, exact = 0.95, unseen_exact = 0.5;
   static constexpr double doubtful = 1.2;  ///< times the sum: what takes longer was probably disturbed
 
   bool near_best = false;  ///< is enough
@@ -100,19 +101,23 @@ class program_bounds {
     expectation ms;
     for (std::size_t i = 0; i < p.code.size(); ++i) {
       if (p.code[i].nothing) continue;
-      const auto count = [&](double times, double expected) {
-        ms.least += times * p.runs(i) * expected;
-        ms.expected += p.runs(i) * expected;
-      };
       const instruction_kind what = kind_of(p.code[i], p, g);
-      if (const auto seen = table_.instructions.find(what.label()); seen != table_.instructions.end())
-        count(1, seen->second.ms);
-      else if (const auto other = alike_.find(what.alike()); other != alike_.end()) count(like, other->second);
-      else if (const auto best = best_.find(what.kind); best != best_.end())
-        count(unseen, best->second.of(work_of(p.code[i], p, g)));
-      else count(0, anything.of(work_of(p.code[i], p, g)));
+      const expectation one = of_instruction(what, work_of(p.code[i], p, g));
+      ms.least += p.runs(i) * one.least;
+      ms.expected += p.runs(i) * one.expected;
     }
     return ms;
+  }
+
+  expectation of_instruction(const instruction_kind& what, const work_done& work) const {
+    if (const auto seen = table_.instructions.find(what.label()); seen != table_.instructions.end())
+      return {seen->second.ms, seen->second.ms};
+    const auto best = best_.find(what.kind);
+    if (best == best_.end()) return {0, anything.of(work)};
+    const double at_best = best->second.of(work), least = near_best ? unseen : unseen_exact;
+    if (const auto other = alike_.find(what.alike()); other != alike_.end())
+      return {near_best ? like * other->second : least * at_best, other->second};
+    return {least * at_best, at_best};
   }
 
   void raise(const instruction_kind& what, const instruction_time& seen) {
