@@ -225,14 +225,14 @@ json lazy(long layers) {
     profiler p(g, d, *ranks, out.table);
     p.replay = replay;
     if (lazily) p.be_lazy(tolerance);
-    out.costs = lazily ? p.costs() : p.build();
+    if (!lazily) out.costs = p.build();
     if (replay) {  // without segments run whole
       out.choices = solve_lazily(
-                        tolerance, [&] { return p.costs(); },
-                        [&](const std::vector<int>& plan, double rise) { return p.ask(plan, rise); })
+                        tolerance, [&] { return p.costs_so_far(); },
+                        [&](const std::vector<int>& plan, const excess_wanted& excess) { return p.ask(plan, excess); })
                         .choices;
     } else {
-      plan_search search(g, mesh, d, whole, p, out.costs);
+      plan_search search(g, mesh, d, whole, p);
       search.tolerance = tolerance;
       out.choices = search.run({}).front().choices;
       out.costs = search.costs();

@@ -303,15 +303,26 @@ TEST_CASE("sessions on two axes, in micro-batches, in bfloat16, with measured ti
              {"table ", "times.json", "; name another file, or remove it"}));
 }
 
-TEST_CASE("a lazy session says how much it had to measure") {
+TEST_CASE("a lazy session says first what is certified, and how much it had to measure") {
   session_options o = with_kernels();
   o.lazy = true;
-  session s(own_model(8), o);
-  const found_plan& found = s.plan();
-  CHECK(found.figures > 0);
-  CHECK(found.figures_measured <= found.figures);
-  CHECK(says(printed(found), {"certified: no other plan is faster, by bounds; of ", " figures ", "were measured"}));
-  CHECK(s.verify(rows_of(8), 3).holds());
+  std::vector<int> measured;
+  for (const double tolerance : {0.0, 0.5}) {
+    o.tolerance = tolerance;
+    session s(own_model(8), o);
+    const found_plan& found = s.plan();
+    CHECK(found.figures > 0);
+    CHECK(found.figures_measured <= found.figures);
+    const double share = std::max(found.gap, tolerance);
+    const std::string faster = share > 0 ? detail::printed("more than %.3g%% faster", 100 * share) : "faster";
+    CHECK(printed(found).rfind("certified: no other plan is " + faster + ", by bounds; of ", 0) == 0);
+    CHECK(says(printed(found), {" figures ", "were measured"}));
+    CHECK(found.others.size() >= 3);
+    for (const plan& other : found.others) CHECK(other.predicted_ms >= found.best.predicted_ms);
+    CHECK(s.verify(rows_of(8), 3).holds());
+    measured.push_back(found.figures_measured);
+  }
+  CHECK(measured[1] < measured[0]);
 }
 
 TEST_CASE("a training goes on from a saved state, on another mesh too") {

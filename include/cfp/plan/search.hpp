@@ -40,9 +40,9 @@ struct search_options {
 class plan_search {
  public:
   plan_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const segment_times& segments,
-              profiler& measure_with, cost_graph costs)
-      : g_(g), mesh_(mesh), d_(d), segments_(segments), profiler_(measure_with), costs_(std::move(costs)) {
-    for (std::size_t i = 0; i < segments_.size(); ++i) corrections_.emplace_back(segments_.decisions(i), costs_);
+              profiler& measure_with)
+      : g_(g), mesh_(mesh), d_(d), segments_(segments), profiler_(measure_with), costs_(profiler_.costs_so_far()) {
+    for (std::size_t i = 0; i < segments_.size(); ++i) corrections_.emplace_back(segments_.decisions(i), costs());
   }
 
   /// How much slower, relatively, the found plan may be than the best: of a lazy profiler less is asked then.
@@ -55,23 +55,14 @@ class plan_search {
   std::function<long(const program&)> beside_bytes{};
 
   /// Sums of parts.
-  const cost_graph& costs() const { return costs_; }
+  const cost_graph& costs() const { return costs_.least; }
 
   /// The same, corrected by the segments that were run whole: what plans are found by.
-  cost_graph corrected() const {
-    cost_graph out = costs_;
-    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
-    for (const correction& c : corrections_) c.write(out, c.common());
-    return out;
-  }
+  cost_graph corrected() const { return corrected(costs()); }
 
-  /// Adds the best plan with some decisions fixed (choice >= 0), its segments run whole, if there is one.
-  void add(const std::string& label, const std::vector<int>& choices) {
-    const solution s = best([&] { return fixed(corrected(), choices); });
-    if (!s.feasible) return;
-    named_.push_back(realised(label, s));
-    price(named_.back());
-  }
+  /// A plan to compare with: the best with some decisions fixed (choice >= 0), if there is one, its segments run whole.
+  /// With a tolerance its parts are not measured for that, and what is not fixed is chosen as they are expected to be.
+  void add(const std::string& label, const std::vector<int>& choices) { asked_for_.emplace_back(label, choices); }
 
   /// The fastest plan within the limit, called "found", and after it those added. Throws `nothing_fits`.
   std::vector<plan> run(const search_options& options, const std::function<void(const std::string& what)>& tell = {}) {
@@ -80,20 +71,21 @@ class plan_search {
     std::optional<std::int64_t> bound = options.memory_limit;
     double least = -std::numeric_limits<double>::infinity();
     long leanest = 0;
-    for (const plan& p : named_) lean(leanest, predicted_peak(p));
+    if (tolerance == 0) add_named(tell);
+    std::optional<std::int64_t> least_of_sums;
     bool settled = false;
     for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
-      const solution s = best([&] {
-        cost_graph now = corrected();
+      const auto limited = [&](cost_graph now) {
         now.memory_limit = bound;
         return now;
-      });
+      };
+      const solution s = best(limited, fastest(tried, options));
       if (!s.feasible) {
-        if (leanest == 0 && s.least_memory) leanest = static_cast<long>(*s.least_memory);
+        least_of_sums = s.least_memory;
         break;
       }
       least = s.bound;
-      if (within_tolerance(tried, least, options)) break;
+      if (s.choices.empty() && !tried.empty()) break;  // what was tried is near enough
       plan p = realised("found", s);
       if (const long over = excess(p, options); over > 0) {
         lean(leanest, predicted_peak(p));
@@ -106,6 +98,9 @@ class plan_search {
       price(p);
       tried.push_back(std::move(p));
     }
+    if (tolerance > 0) add_named(tell);
+    for (const plan& p : named_) lean(leanest, predicted_peak(p));
+    if (leanest == 0 && least_of_sums) leanest = static_cast<long>(*least_of_sums);
     confirm(tried, tell);
     for (const plan& p : named_)
       if (excess(p, options) <= 0) tried.push_back(p);
@@ -120,6 +115,23 @@ class plan_search {
   }
 
  private:
+  void add_named(const std::function<void(const std::string&)>& tell) {
+    for (const auto& [label, choices] : std::exchange(asked_for_, {})) {
+      if (tell) tell("running the segments of plan " + label);
+      const auto rest = [&](cost_graph now) { return fixed(std::move(now), choices); };
+      const solution s = tolerance == 0 ? best(rest) : solve(rest(corrected(costs_.expected)));
+      if (!s.feasible) continue;
+      named_.push_back(realised(label, s));
+      price(named_.back());
+    }
+  }
+
+  cost_graph corrected(cost_graph sums) const {
+    // What all plans of a segment have in common (a cache, a disturbance) is no merit of the ones that were run.
+    for (const correction& c : corrections_) c.write(sums, c.common());
+    return sums;
+  }
+
   plan realised(const std::string& label, const solution& s) const {
     plan out = realise(label, g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
     if (beside_bytes) out.beside_bytes = beside_bytes(out.code);
@@ -132,11 +144,12 @@ class plan_search {
     return all;
   }
 
-  // Whether what was tried, or named, is fast enough: no plan takes less than `least`.
-  bool within_tolerance(const std::vector<plan>& tried, double least, const search_options& options) const {
-    const auto is = [&](const plan& p) { return excess(p, options) <= 0 && p.predicted_ms <= (1 + tolerance) * least; };
-    return tolerance > 0 &&
-           (std::any_of(tried.begin(), tried.end(), is) || std::any_of(named_.begin(), named_.end(), is));
+  // Of what was tried: what a lazy search need not beat by more than the tolerance.
+  double fastest(const std::vector<plan>& tried, const search_options& options) const {
+    double ms = std::numeric_limits<double>::infinity();
+    for (const plan& p : tried)
+      if (tolerance > 0 && excess(p, options) <= 0) ms = std::min(ms, p.predicted_ms);
+    return ms;
   }
 
   static long excess(const plan& p, const search_options& options) {
@@ -149,6 +162,7 @@ class plan_search {
 
   // Runs the segments of all plans again, in turn: one moment's disturbance must not decide between them.
   void confirm(std::vector<plan>& tried, const std::function<void(const std::string&)>& tell) {
+    if (tried.size() + named_.size() < 2) return;  // nothing to decide
     for (std::vector<plan>* plans : {&tried, &named_})
       for (plan& p : *plans) {
         if (tell) tell("running the segments of plan " + p.name + " again");
@@ -159,11 +173,14 @@ class plan_search {
   }
 
   void price(plan& p, bool again = false) {
-    p.additive_ms = evaluate(costs_, p.choices).time;
-    p.predicted_ms = segments_.between(p, costs_);
+    const auto between = [&](const decision_edge& e) { return segments_.is_between(e); };
+    if (profiler_.ask_conversions(p.choices, between)) costs_ = profiler_.costs_so_far();
+    const bool known = profiler_.knows(p.choices);  // or its segments differ from what its parts are thought to take
+    p.additive_ms = evaluate(costs_.expected, p.choices).time;
+    p.predicted_ms = segments_.between(p, costs());
     for (std::size_t i = 0; i < segments_.size(); ++i) {
       const double whole = segments_.whole(p, i, profiler_, again);
-      corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs_));
+      if (known) corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs()));
       p.predicted_ms += whole;
     }
   }
@@ -177,22 +194,26 @@ class plan_search {
   // Where only bounds are known of what the best plan uses, that is measured and the graph solved again: what is left
   // of bounds then does not undercut it by more than the tolerance. When that has taken as long as measuring the rest
   // would, the rest is measured.
-  template <class Make>
-  solution best(const Make& make) {
+  template <class Limit>
+  solution best(const Limit& limited, double have = std::numeric_limits<double>::infinity()) {
     const auto start = std::chrono::steady_clock::now();
     double asking = 0;
-    const solution s = solve_lazily(tolerance, make, [&](const std::vector<int>& choices, double rise) {
+    const auto make = [&] {
+      return partly_known{limited(corrected(costs_.least)), limited(corrected(costs_.expected))};
+    };
+    const auto ask = [&](const std::vector<int>& choices, const excess_wanted& excess) {
       asked out;
       asking += timed([&] {
-        out = profiler_.ask(first(choices), rise);
+        out = profiler_.ask(first(choices), excess);
         if (out.figures == 0) return;
         const double solving = solve_seconds + seconds_since(start) - asking;
         if (profiler_.agreed(solving + pricing_seconds_ < profiler_.seconds_left()))
-          pricing_seconds_ += timed([&] { costs_ = profiler_.costs(); });
-        else costs_ = profiler_.build();
+          pricing_seconds_ += timed([&] { costs_ = profiler_.costs_so_far(); });
+        else costs_.least = costs_.expected = profiler_.build();
       });
       return out;
-    });
+    };
+    const solution s = solve_lazily(tolerance, make, ask, have);
     solve_seconds += seconds_since(start) - asking;
     return s;
   }
@@ -212,8 +233,9 @@ class plan_search {
   const decision_graph& d_;
   const segment_times& segments_;
   profiler& profiler_;
-  cost_graph costs_;
+  partly_known costs_;
   std::vector<correction> corrections_;
+  std::vector<std::pair<std::string, std::vector<int>>> asked_for_;
   std::vector<plan> named_;
   double pricing_seconds_ = 0;
 };

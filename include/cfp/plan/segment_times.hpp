@@ -65,6 +65,8 @@ class segment_times {
     return ms;
   }
 
+  bool is_between(const decision_edge& e) const { return at(e.from) != at(e.to); }
+
   /// The edges between segments.
   double between(const plan& p, const cost_graph& costs) const {
     double ms = 0;

@@ -8,8 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -17,7 +19,34 @@ namespace cfp::inline v0_1 {
 struct instruction_kind {
   std::string kind, size;
   std::string label() const { return kind + ": " + size; }
+  std::string alike() const;
 };
+
+/// The label with dimensions merged that lie beside each other wherever they occur: of 4x16 rows and of 2x32, which
+/// make one matrix, the same. Not where what is done may depend on coordinates.
+inline std::string instruction_kind::alike() const {
+  const std::string patterns = kind.substr(kind.rfind(' ') + 1);
+  if (patterns.find('>') == std::string::npos || kind.find_first_of("~+") != std::string::npos ||
+      size.find(' ') != std::string::npos)
+    return label();
+  std::string out = kind + ": ";
+  long merged = 1;
+  char factor = 'a';
+  for (std::size_t at = 0; at < size.size(); ++factor) {
+    const std::size_t end = std::min(size.find('x', at), size.size());
+    merged *= std::stol(size.substr(at, end - at));
+    at = end + 1;
+    bool with_next = at < size.size();
+    const char next = static_cast<char>(factor + 1);
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (patterns[i] == factor) with_next = with_next && i + 1 < patterns.size() && patterns[i + 1] == next;
+      if (patterns[i] == next) with_next = with_next && i > 0 && patterns[i - 1] == factor;
+    }
+    if (with_next) continue;
+    out += std::to_string(std::exchange(merged, 1)) + (at < size.size() ? "x" : "");
+  }
+  return out;
+}
 
 /// Of a conversion step of a tensor of that shape, `width` bytes per number.
 inline instruction_kind kind_of(const conversion_step& s, const partition& from, const extents& shape, long width,

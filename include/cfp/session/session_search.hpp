@@ -21,15 +21,12 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
     tell("measuring " + what, all ? static_cast<double>(done) / all : -1);
   };
   if (o.lazy) measure_with.be_lazy(o.tolerance);
-  costs = o.lazy ? measure_with.costs() : measure_with.build();
+  if (!o.lazy) measure_with.build();
   const segment_times whole(blocks, segments, decided);
-  plan_search search(g, mesh, decided, whole, measure_with, costs);
+  plan_search search(g, mesh, decided, whole, measure_with);
   if (o.lazy) search.tolerance = o.tolerance;
   if (device) search.beside_bytes = [&](const program& p) { return beside_bytes(*on, p, g); };
-  for (const named_plan& n : usual) {
-    tell("running the segments of plan " + n.name, 1);
-    search.add(n.name, follow(n, decided, mesh));
-  }
+  for (const named_plan& n : usual) search.add(n.name, follow(n, decided, mesh));
   if (!against.empty()) search.add(against, own);
   device = memory_of(*on);  // by now libraries have what they take when something first runs
   search_options limits;

@@ -27,22 +27,22 @@ class profiler : public lazy_builder {
   progress tell;                          ///< called before each program that is run
   const profile_table* replay = nullptr;  ///< where measurements come from instead of being run: for tests
 
-  /// From here on only what is asked for is measured. What is not has a lower bound (`program_bounds`); where a plan
-  /// need not be the best, the least times seen are taken as they are.
+  /// From here on only what is asked for is measured. What is not has a lower bound and a guess (`program_bounds`).
   void be_lazy(double tolerance = 0) {
     asking_ = false;
-    if (tolerance > 0) bounds_.margin = 1;
+    bounds_.near_best = tolerance > 0;
   }
   /// How much of the table was needed.
   struct knowledge {
     int of = 0, measured = 0;
-    int below_bound = 0;  ///< figures that are less than what is known by now bounds them: what no certificate covers
-    double by = 0;        ///< milliseconds, the most of any
+    int below_bound =
+        0;          ///< figures that are less than what bounded them before they were run: no certificate covers that
+    double by = 0;  ///< milliseconds, the most of any
   };
   knowledge known() const {
     knowledge out;
     for (const job& j : measured_) {
-      const double over = bounds_.of(j.code, random_) - table_.entries.at(j.name).median;
+      const double over = j.bound - table_.entries.at(j.name).median;
       out.below_bound += over > 0;
       out.by = std::max(out.by, over);
     }
@@ -109,7 +109,8 @@ class profiler : public lazy_builder {
     std::string name;
     program code;
     measure_options options;
-    int left = 2;  ///< how often it may be measured again
+    double bound = 0;  ///< before it was run
+    int left = 2;      ///< how often it may be measured again
   };
 
   measurement run_program(const program& p, measure_options options) {
@@ -120,21 +121,29 @@ class profiler : public lazy_builder {
     return m;
   }
 
-  // Milliseconds, or a bound. `make` lowers the program.
+  // The decision, or the kind of a conversion, that an entry of the table is of.
+  static std::string of_what(const std::string& k) { return k.substr(0, k.find_first_of("[:")); }
+
+  // Milliseconds, or a bound and a guess. `make` lowers the program.
   template <class Make>
-  double look_up(const std::string& k, const measure_options& options, const Make& make) {
+  figures look_up(const std::string& k, const measure_options& options, const Make& make) {
     wanted.insert(k);
-    if (const auto at = table_.entries.find(k); at != table_.entries.end()) return at->second.median;
+    if (const auto at = table_.entries.find(k); at != table_.entries.end())
+      return {at->second.median, at->second.median};
     ++unknown_;
     program p = make();
-    if (!asking_) return bounds_.of(p, random_);
+    if (!asking_) {
+      const expectation ms = bounds_.of(of_what(k), p, random_);
+      return {ms.least, ms.expected};
+    }
     if (tell) tell(measured, 0, k);
     ++measured;
+    const double bound = bounds_.of(of_what(k), p, random_).least;
     const auto begin = std::chrono::steady_clock::now();
     const measurement m = table_.entries[k] = replay ? recorded(k, p) : run_program(p, options);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    measured_.push_back({k, std::move(p), options});
-    return m.median;
+    measured_.push_back({k, std::move(p), options, bound});
+    return {m.median, m.median};
   }
 
   measurement recorded(const std::string& k, const program& p) {
@@ -146,10 +155,16 @@ class profiler : public lazy_builder {
   }
 
   bool measured_again() override {
-    if (replay || oversubscribed_) return false;
     std::vector<job*> again;
-    for (job& j : measured_)
-      if (j.left > 0 && bounds_.doubts(table_.entries[j.name].median, j.code, random_)) again.push_back(&j);
+    std::vector<program_bounds::run> programs;
+    for (job& j : measured_) {
+      const program_bounds::run& r = programs.emplace_back(
+          program_bounds::run{of_what(j.name), table_.entries[j.name].median, bounds_.sum(j.code, random_)});
+      if (j.left > 0 && r.ms > bounds_.doubtful * r.sum) again.push_back(&j);
+    }
+    bounds_.compare(programs);
+    bounds_moved_ = true;
+    if (replay || oversubscribed_) return false;
     int done = 0;
     for (job* j : again) {
       if (tell) tell(done++, static_cast<int>(again.size()), j->name + " again");
@@ -179,16 +194,16 @@ class profiler : public lazy_builder {
 
   figures program_times(const decision& n, std::size_t c, const sharding& plan, const program& p) override {
     const std::string k = key(n.label + " [" + n.names[c] + "]", n.operations, plan, false);
-    return {look_up(k, {}, [&] { return p; })};
+    return look_up(k, {}, [&] { return p; });
   }
 
   figures step_times(int v, const partition& from, const conversion_step& s) override {
     const std::string k = kind_of(s, from, g_[v].shape, g_[v].width(real_bytes_), mesh_).label();
-    return {look_up(k, {5, 30, 0.02, 0.05}, [&] {
+    return look_up(k, {5, 30, 0.02, 0.05}, [&] {
       program p = conversion_program(g_, mesh_, v, from, s, real_bytes_);
       plan_memory(p);
       return p;
-    })};
+    });
   }
 
   const graph random_;
