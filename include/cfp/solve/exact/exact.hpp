@@ -103,7 +103,7 @@ class limit_solver {
     if (any) return std::nullopt;
     if (!least_) {
       const double high = 100 * std::fabs(fastest_->bound) / static_cast<double>(std::max<std::int64_t>(limit, 1));
-      if (const auto lean = runs_->at(high, limit, options, meter); !lean.empty() && best.offer(lean))
+      if (const auto lean = runs_->at(high, {limit, 0, limit}, options, meter); !lean.empty() && best.offer(lean))
         return std::nullopt;
       least_ = detail::least_memory(p_, options, meter);
     }

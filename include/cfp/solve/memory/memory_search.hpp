@@ -46,11 +46,6 @@ class memory_search {
   double run(double bound) {
     if (p_.dead) return infinite_time;
     bands_.push({bound, 0, 0, levels_.size() - 1, nullptr});
-    if (runs_ != nullptr) {
-      try {
-        begin();
-      } catch (const stopped&) {}
-    }
     while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
       transient_band next = bands_.top();
       bands_.pop();
@@ -73,11 +68,11 @@ class memory_search {
 
   /// Leaves what is known of the band in it, for when it is stopped.
   void look_at(transient_band& now) {
-    if (runs_ != nullptr) now.bound = std::max(now.bound, runs_->bound(limit_, levels_[now.low]));
-    if (now.bound >= goal(0)) return leave(now);
+    if (runs_ != nullptr && !now.known && by_mixture(now)) return;
     const problem p = narrow(now);
     if (p.dead) return;
     const auto finder = make_plan_finder(p, options_.max_entries / 4, meter_.left() / 8, options_);
+    if (runs_ != nullptr && !finder->exact()) return leave(now);  // more is known by now
     constexpr double roughly = 0.02;
     const priced_bound priced = find_price(p, *finder, now, roughly);
     if (now.bound >= goal(0) || priced.within.empty()) return leave(now);
@@ -117,25 +112,38 @@ class memory_search {
     return priced;
   }
 
-  /// A first good plan: the fastest mixture of a few, exactly, as far as a part of the budget goes. What is near enough
-  /// leaves little of the budget for proof.
-  void begin() {
-    const std::int64_t floor = levels_.front();
-    plan_mixture mixed(*runs_, limit_, floor, options_, best_, meter_);
+  /// Raises a band's bound, and looks for good plans in it, by mixing a few. Whether that is all there is to do: the
+  /// band is hopeless, or divided. What is near enough leaves little of the budget for proof.
+  bool by_mixture(transient_band& now) {
+    const plan_range range{limit_, levels_[now.low], std::min(levels_[now.high], limit_)};
+    plan_mixture mixed(*runs_, range, options_, best_, meter_);
+    mixed.price = now.price;
+    const auto look = [&] {
+      now.bound = std::max(now.bound, mixed.bound());
+      if (now.bound < (1 - options_.gap / 10) * best_.time()) search_among(runs_->mixture(range));
+      return now.bound >= goal(0) || meter_.over();
+    };
+    if (mixed.bound() >= goal(0) && look()) return left_after(now);
     mixed.settle();
-    for (const auto& [less, more] : {std::pair(1.0, 1.0), std::pair(0.7, 1.5), std::pair(0.4, 3.0)}) {
-      mixed.add(less * mixed.price);
-      mixed.add(more * mixed.price);
-      search_among(runs_->mixture(limit_));
-      transient_band all = bands_.top();
-      bands_.pop();
-      all.price = mixed.price;
-      all.bound = std::max(all.bound, runs_->bound(limit_, floor));
-      bands_.push(all);
-      if (all.bound >= goal(0) || meter_.over()) return;
+    now.price = mixed.price;
+    if (look()) return left_after(now);
+    for (const std::int64_t level : {best_.transient(), mixed.transient})
+      if (levels_[now.low] < level && level <= levels_[now.high]) {
+        divide_at(now, level);
+        return true;
+      }
+    for (const auto& [less, more] : {std::pair(0.7, 1.5), std::pair(0.4, 3.0)}) {
+      const bool some = mixed.add(less * mixed.price), others = mixed.add(more * mixed.price);
+      if ((some || others) && look()) return left_after(now);
     }
     const double near = 4 * options_.gap * std::fabs(best_.time());  // a little more proof is enough
-    if (near > 0 && bands_.top().bound > best_.time() - near) meter_.spend(0.8 * meter_.left());
+    if (now.bound > best_.time() - near) meter_.spend(0.8 * meter_.left());
+    return false;
+  }
+
+  bool left_after(const transient_band& b) {
+    leave(b);
+    return true;
   }
 
   void search_among(const problem& few) {
@@ -176,7 +184,11 @@ class memory_search {
   /// Halfway between the band's floor and a level of it above the floor.
   void divide(const transient_band& b, std::int64_t level) {
     const std::int64_t middle = levels_[b.low] + (level - levels_[b.low] + 1) / 2;
-    const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
+    divide_at(b, middle);
+  }
+
+  void divide_at(const transient_band& b, std::int64_t level) {
+    const auto above = std::lower_bound(levels_.begin(), levels_.end(), level) - levels_.begin();
     bands_.push({b.bound, b.price, b.low, static_cast<std::size_t>(above) - 1, b.known});
     bands_.push({b.bound, b.price, static_cast<std::size_t>(above), b.high, b.known});
   }

@@ -14,44 +14,48 @@ namespace cfp::inline v0_1::detail {
 
 class plan_mixture {
  public:
-  /// `floor`: no plan has a smaller largest transient. Plans go to `best`.
-  plan_mixture(priced_runs& runs, std::int64_t limit, std::int64_t floor, const solve_options& options, incumbent& best,
+  /// Of plans in a range. Those found go to `best`.
+  plan_mixture(priced_runs& runs, const plan_range& range, const solve_options& options, incumbent& best,
                work_meter& meter)
-      : runs_(runs), limit_(limit), floor_(floor), options_(options), best_(best), meter_(meter) {}
+      : runs_(runs), range_(range), options_(options), best_(best), meter_(meter) {}
 
-  double price = 0;  ///< at which the bound is about highest
+  double price = 0;            ///< at which the bound is about highest
+  std::int64_t transient = 0;  ///< the largest of the fastest plan known whose sum of memory is within the limit
 
   /// Adds plans until those who mix them know about as much of the best price as all do.
   void settle() {
     constexpr int most_rounds = 12;
     for (int round = 0; round < most_rounds && !meter_.over(); ++round) {
-      const problem few = runs_.mixture(limit_);
+      const problem few = runs_.mixture(range_);
       const std::optional<priced_bound> of_few = priced_among(few);
-      if (!of_few && !add(price)) return;
-      if (!of_few) continue;
+      if (!of_few) {
+        if (!add(price)) return;
+        continue;
+      }
       price = of_few->price;
+      transient = sums(few, of_few->within).transient;
       const double tolerance = std::max(1e-4, options_.gap / 10) * std::fabs(of_few->bound);
-      if (of_few->bound - bound() <= tolerance || runs_.known(price, limit_)) return;
+      if (of_few->bound - bound() <= tolerance || runs_.known(price, range_)) return;
       if (!add(price)) return;
     }
   }
 
   /// Adds the plan of a price, unless it is known.
   bool add(double at) {
-    if (runs_.known(at, limit_)) return false;
-    const std::vector<int> plan = runs_.at(at, limit_, options_, meter_);
+    if (runs_.known(at, range_)) return false;
+    const std::vector<int> plan = runs_.at(at, range_, options_, meter_);
     if (plan.empty()) return false;
     best_.offer(plan);
     return true;
   }
 
-  [[nodiscard]] double bound() const { return runs_.bound(limit_, floor_); }
+  [[nodiscard]] double bound() const { return runs_.bound(range_); }
 
  private:
   // The price at which few plans' bound is highest, if one of them is within the limit.
   std::optional<priced_bound> priced_among(const problem& few) {
     if (few.dead) return std::nullopt;
-    const std::int64_t capacity = limit_ - floor_ - few.base_memory;
+    const std::int64_t capacity = range_.limit - range_.floor - few.base_memory;
     const auto least = least_sum(memory_form(few), options_, meter_);
     if (!least || least->sum - few.base_memory > capacity) return std::nullopt;
     const auto finder = make_plan_finder(few, options_.max_entries / 4, meter_.left() / 8, options_);
@@ -59,7 +63,7 @@ class plan_mixture {
   }
 
   priced_runs& runs_;
-  std::int64_t limit_, floor_;
+  plan_range range_;
   const solve_options& options_;
   incumbent& best_;
   work_meter& meter_;

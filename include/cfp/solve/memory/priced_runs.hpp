@@ -10,31 +10,41 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1::detail {
 
-/// Choices that a plan within a limit can have.
-inline problem within_limit(const problem& p, std::int64_t limit) {
+/// Choices that a plan within a limit can have, no transient above `most`.
+inline problem within_limit(const problem& p, std::int64_t limit,
+                            std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
   choice_mask keep = keep_all(p);
   for (std::size_t n = 0; n < p.nodes.size(); ++n) {
     const problem_node& node = p.nodes[n];
     for (std::size_t c = 0; c < node.size(); ++c)
-      keep[n][c] = node.memory[c] + node.transient[c] + p.base_memory <= limit;
+      keep[n][c] = node.transient[c] <= most && node.memory[c] + node.transient[c] + p.base_memory <= limit;
   }
   return keep_only(p, keep);
 }
+
+/// Plans that are looked for: within a limit, their largest transient in a range.
+struct plan_range {
+  std::int64_t limit;
+  std::int64_t floor;
+  std::int64_t most;
+};
 
 class priced_runs {
  public:
   /// `p` has no choice dropped that a memory limit could ask for.
   explicit priced_runs(const problem& p) : p_(p) {}
 
-  /// A plan, of plans within `limit` and possibly beyond, that has the least time + price * memory; none if there is no
-  /// plan. Choices are those of the cost graph. What only the price makes dear is left out before tables are made.
-  std::vector<int> at(double price, std::int64_t limit, const solve_options& options, work_meter& meter) {
-    problem q = within_limit(p_, limit);
+  /// A plan, of those in range and possibly others, that has the least time + price * memory; none if no plan is in
+  /// range. Choices are those of the cost graph. What only the price makes dear is left out before tables are made.
+  std::vector<int> at(double price, const plan_range& range, const solve_options& options, work_meter& meter) {
+    problem q = within_limit(p_, range.limit, range.most);
+    if (q.dead) return none(price, range);
     const double base = price * static_cast<double>(q.base_memory - p_.base_memory);
     for (problem_node& node : q.nodes) {
       for (std::size_t c = 0; c < node.size(); ++c) node.time[c] += price * static_cast<double>(node.memory[c]);
@@ -42,31 +52,33 @@ class priced_runs {
       node.transient.assign(node.size(), 0);
     }
     q = without_dominated(std::move(q), false);
-    if (q.dead) return {};
+    if (q.dead) return none(price, range);
     const auto finder = make_plan_finder(q, options.max_entries / 4, meter.left() / 2, options);
     meter.spend(finder->work());
     const double value = finder->run(0);
-    if (value == infinite_time) return {};
-    runs_.push_back({price, limit, value + base});
+    if (value == infinite_time) return none(price, range);
+    runs_.push_back({price, range, value + base});
     plans_.push_back(original_choices(q, finder->plan()));
     return plans_.back();
   }
 
-  /// No plan within `limit` whose largest transient is at least `floor` takes less time.
-  [[nodiscard]] double bound(std::int64_t limit, std::int64_t floor) const {
+  /// No plan in range takes less time.
+  [[nodiscard]] double bound(const plan_range& range) const {
     double best = -infinite_time;
     for (const priced& r : runs_) {
-      if (limit > r.limit) continue;
-      const double unused = r.price * static_cast<double>(limit - floor - p_.base_memory), time = r.value - unused;
+      if (!r.covers(range)) continue;
+      if (r.value == infinite_time) return infinite_time;
+      const double unused = r.price * static_cast<double>(range.limit - range.floor - p_.base_memory);
+      const double time = r.value - unused;
       best = std::max(best, time - rounding(time, unused));
     }
     return best;
   }
 
-  /// Whether plans within `limit` were sought at a price.
-  [[nodiscard]] bool known(double price, std::int64_t limit) const {
+  /// Whether plans in range were sought at a price.
+  [[nodiscard]] bool known(double price, const plan_range& range) const {
     return std::any_of(runs_.begin(), runs_.end(), [&](const priced& r) {
-      return limit <= r.limit && std::fabs(price - r.price) <= 1e-6 * std::fabs(price);
+      return r.covers(range) && std::fabs(price - r.price) <= 1e-6 * std::fabs(price);
     });
   }
 
@@ -75,7 +87,7 @@ class priced_runs {
   void add(std::vector<int> choices) { plans_.push_back(std::move(choices)); }
 
   /// The problem with only the choices that those plans make.
-  [[nodiscard]] problem mixture(std::int64_t limit) const {
+  [[nodiscard]] problem mixture(const plan_range& range) const {
     choice_mask keep(p_.nodes.size());
     for (std::size_t n = 0; n < p_.nodes.size(); ++n) {
       const std::vector<int>& all = p_.nodes[n].original;
@@ -86,16 +98,23 @@ class priced_runs {
       }
     }
     problem few = keep_only(p_, keep);
-    if (!few.dead) few = within_limit(few, limit);
+    if (!few.dead) few = within_limit(few, range.limit, range.most);
     return without_dominated(std::move(few), true);
   }
 
  private:
   struct priced {
     double price;
-    std::int64_t limit;  // plans within it are not below
-    double value;        // of time + price * memory, the problem's base left out
+    plan_range range;
+    double value;  // of time + price * memory no plan in range has less, the problem's base left out
+
+    [[nodiscard]] bool covers(const plan_range& r) const { return r.limit <= range.limit && r.most <= range.most; }
   };
+
+  std::vector<int> none(double price, const plan_range& range) {
+    runs_.push_back({price, range, infinite_time});
+    return {};
+  }
 
   const problem& p_;
   std::vector<priced> runs_;
