@@ -105,7 +105,7 @@ class machine_search {
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (!out.empty() && options_.over()) break;
-      std::optional<evaluated> best = within_limit(sums, out.empty());
+      std::optional<evaluated> best = within_limit(sums, out);
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
@@ -174,21 +174,28 @@ class machine_search {
     return realise(label, g_, mesh_, d_, choices, options_.lowered_for, order, &conversions_);
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
-  // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
-  // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit. `of_all`: all that is
-  // communicated is counted.
-  std::optional<evaluated> within_limit(cost_graph sums, bool of_all) {
-    for (int attempt = 0; attempt < 10; ++attempt) {
-      const solution s = solved([&] { return solve(sums, brief()); });
-      if (attempt == 0 && of_all) bound_ = s.bound;
-      if (!s.feasible) break;
+  // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
+  // program needs is about, but not quite, the sum of its parts. `others`: found by other sums.
+  std::optional<evaluated> within_limit(const cost_graph& sums, const std::vector<evaluated>& others) {
+    limit_solver solver(sums);
+    for (const evaluated& other : others) solver.suggest(other.p.choices);
+    limits_of_sums limits(options_.memory, fitted_);
+    std::optional<evaluated> best;
+    for (bool more = true; more; more = more && !options_.over()) {
+      const solution s = solved([&] { return solver.solve(limits.now(), brief()); });
+      if (others.empty() && !limits.now()) bound_ = s.bound;
+      if (!s.feasible) {
+        more = limits.none(s.least_memory);
+        continue;
+      }
+      if (best && best->p.choices == s.choices) break;
       evaluated e = evaluate("found", s.choices);
       e.gap = s.gap();
-      if (e.fits) return e;
-      if (options_.over()) break;
-      sums.memory_limit = lower_limit(sums.memory_limit, s.memory, e.peak - options_.memory, options_.memory);
+      more = limits.tried(s, e.peak);
+      if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
     }
-    return std::nullopt;
+    fitted_ = limits.fitted();
+    return best;
   }
 
   solve_options brief() const {
@@ -209,6 +216,7 @@ class machine_search {
   std::optional<machine_costs> prices_;
   std::shared_ptr<const described_prices> prices_of_steps_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
+  std::optional<std::int64_t> fitted_;                       // a limit of sums of parts within which programs fit
   known_conversions conversions_;
 };
 

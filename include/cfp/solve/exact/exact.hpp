@@ -85,8 +85,7 @@ class limit_solver {
     }
     for (std::vector<int>& choices : std::exchange(suggested_, {})) runs_->add(std::move(choices));
     if (const auto none = find_one(limit, options, best, meter)) return *none;
-    solution answer =
-        best.finish(detail::memory_search(p_, limit, options, best, meter, &*runs_).run(fastest_->bound));
+    solution answer = best.finish(detail::memory_search(p_, limit, options, best, meter, &*runs_).run(fastest_->bound));
     if (answer.feasible) runs_->add(answer.choices);
     // Tables may have been split only where the least memory was sought; then all that is known is "more than
     // this".

@@ -148,7 +148,7 @@ class memory_search {
 
   void search_among(const problem& few) {
     solve_options part = options_;
-    part.max_steps = meter_.left() / 4, part.max_seconds = options_.max_seconds / 4;
+    part.max_steps = meter_.left() / 8, part.max_seconds = options_.max_seconds / 8;
     part.gap = options_.gap / 10;  // few choices are soon told apart
     work_meter share(part);
     const double before = share.left();
