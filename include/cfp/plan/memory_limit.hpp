@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -17,8 +17,8 @@ inline std::int64_t lower_limit(std::optional<std::int64_t> now, std::int64_t su
   return std::min(sum, now.value_or(sum)) - std::max(over, wanted / 200);
 }
 
-/// The limits that sums of parts are given one after the other, so that programs keep theirs. By what a program misses
-/// it the limit of the sum goes down; when that went past plans that fit, between the two.
+/// The limits that sums of parts are given one after the other, so that programs keep theirs. By what a program exceeds
+/// it the limit of the sum goes down; once programs fit, it goes between the limits of these and of those before.
 class limits_of_sums {
  public:
   /// Programs may need `wanted` bytes. Begins at a limit, if given.
@@ -27,51 +27,64 @@ class limits_of_sums {
   /// The limit to try; nothing: none.
   std::optional<std::int64_t> now() const { return now_; }
   /// The highest limit with a plan that fits.
-  std::optional<std::int64_t> fitted() const { return fits_; }
+  std::optional<std::int64_t> fitted() const { return fits_ ? std::optional(limit_) : std::nullopt; }
 
   /// Its plan's program needs `peak`. Whether another limit is worth a try.
   bool tried(const solution& s, std::int64_t peak) {
-    if (peak <= wanted_) return fits(s, wanted_ - peak);
-    if (s.memory <= over_) over_ = s.memory, time_over_ = s.time;
-    now_ = lower_limit(now_, s.memory, peak - wanted_, wanted_);
-    if (fits_ && *now_ <= *fits_) now_ = between(*fits_, over_);
-    return ++tries_ < most_tries && (!fits_ || worthwhile());
+    const point at{s.memory, peak, s.time};
+    if (peak <= wanted_) return fits(at);
+    const std::optional<point> before = std::exchange(over_, at);
+    const double slope = before && before->sum > at.sum && before->peak > peak
+                             ? static_cast<double>(before->peak - peak) / static_cast<double>(before->sum - at.sum)
+                             : 1;
+    const double over = static_cast<double>(peak - wanted_) / std::clamp(slope, 0.3, 1.5);
+    now_ = std::min(at.sum, now_.value_or(at.sum)) - std::max(static_cast<std::int64_t>(over), step());
+    if (fits_ && *now_ <= limit_) now_ = between();
+    return ++tries_ < most_tries && worthwhile();
   }
 
   /// It has no plan; `least`: what one needs at least, if that is known.
   bool none(std::optional<std::int64_t> least) {
-    if (!now_ || fits_ || over_ == nothing) return false;
+    if (!now_ || fits_ || !over_) return false;
     const std::int64_t low = std::max(*now_, least.value_or(0));
-    now_ = between(low, over_);
-    return ++tries_ < most_tries && low < over_;
+    now_ = low + (over_->sum - low) / 2;
+    return ++tries_ < most_tries && ++without_ <= most_without && low < over_->sum;
   }
 
  private:
-  static constexpr int most_tries = 10, most_raises = 2;
-  static constexpr std::int64_t nothing = std::numeric_limits<std::int64_t>::max();
+  struct point {
+    std::int64_t sum = 0, peak = 0;
+    double time = 0;  // by sums
+  };
+  static constexpr int most_tries = 12, most_raises = 3, most_without = 2;
   static constexpr double little = 1e-3;  // of time, or of the limit
 
-  bool fits(const solution& s, std::int64_t unused) {
+  bool fits(const point& at) {
     if (!now_) return false;  // nothing is faster
-    if (!fits_ || *now_ > *fits_) fits_ = now_;
-    time_ = tries_fit_ == 0 ? s.time : std::min(time_, s.time);
-    const std::int64_t filled = s.memory + unused, middle = over_ == nothing ? filled : between(*fits_, over_);
-    now_ = filled < over_ ? std::max(filled, middle) : middle;
-    return ++tries_ < most_tries && ++tries_fit_ <= most_raises && *now_ > *fits_ + step() && worthwhile();
+    limit_ = fits_ ? std::max(limit_, *now_) : *now_;
+    if (!fits_ || at.sum > fits_->sum) fits_ = at;
+    now_ = over_ ? between() : at.sum + wanted_ - at.peak;
+    return ++tries_ < most_tries && ++tries_fit_ <= most_raises && *now_ > limit_ && worthwhile();
   }
 
+  // A limit above the one that fits and below the sum that does not: where programs in line with both would just fit.
+  std::int64_t between() const {
+    const double part = over_->peak > fits_->peak ? static_cast<double>(wanted_ - fits_->peak) /
+                                                        static_cast<double>(over_->peak - fits_->peak)
+                                                  : 0.5;
+    return limit_ + static_cast<std::int64_t>(std::clamp(part, 0.1, 0.9) * static_cast<double>(over_->sum - limit_));
+  }
   // A plan of which the program fits is not much faster than one that did not.
   bool worthwhile() const {
-    return over_ == nothing || (time_ - time_over_ > little * time_ && over_ - *fits_ > step());
+    return !fits_ || !over_ || (fits_->time - over_->time > little * fits_->time && over_->sum - limit_ > step());
   }
   std::int64_t step() const { return static_cast<std::int64_t>(little * static_cast<double>(wanted_)); }
-  static std::int64_t between(std::int64_t low, std::int64_t high) { return low + (high - low) / 2; }
 
   std::int64_t wanted_;
-  std::optional<std::int64_t> now_, fits_;
-  std::int64_t over_ = nothing;      // the least sum of a plan that does not fit
-  double time_ = 0, time_over_ = 0;  // of plans, by sums
-  int tries_ = 0, tries_fit_ = 0;
+  std::optional<std::int64_t> now_;
+  std::optional<point> fits_, over_;
+  std::int64_t limit_ = 0;  // the highest that fitted
+  int tries_ = 0, tries_fit_ = 0, without_ = 0;
 };
 
 }  // namespace cfp
