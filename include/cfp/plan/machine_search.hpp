@@ -105,7 +105,7 @@ class machine_search {
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (!out.empty() && options_.over()) break;
-      std::optional<evaluated> best = within_limit(sums, out);
+      std::optional<evaluated> best = within_limit(sums, out.empty());
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
       bool known = false;
@@ -175,15 +175,14 @@ class machine_search {
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
-  // program needs is about, but not quite, the sum of its parts. `others`: found by other sums.
-  std::optional<evaluated> within_limit(const cost_graph& sums, const std::vector<evaluated>& others) {
+  // program needs is about, but not quite, the sum of its parts. `of_all`: all that is communicated is counted.
+  std::optional<evaluated> within_limit(const cost_graph& sums, bool of_all) {
     limit_solver solver(sums);
-    for (const evaluated& other : others) solver.suggest(other.p.choices);
     limits_of_sums limits(options_.memory, fitted_);
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
       const solution s = solved([&] { return solver.solve(limits.now(), brief()); });
-      if (others.empty() && !limits.now()) bound_ = s.bound;
+      if (of_all && !limits.now()) bound_ = s.bound;
       if (!s.feasible) {
         more = limits.none(s.least_memory);
         continue;

@@ -31,6 +31,8 @@ class limit_solver {
  public:
   /// The graph, of which the own limit plays no part, must outlive this. Throws `invalid_cost_graph`.
   explicit limit_solver(const cost_graph& graph) : graph_(graph) { validate(graph); }
+  limit_solver(const limit_solver&) = delete;
+  limit_solver& operator=(const limit_solver&) = delete;
 
   /// As the function `solve` does, within a limit; nothing: any plan will do.
   solution solve(std::optional<std::int64_t> within, const solve_options& options = {}) {
@@ -49,9 +51,6 @@ class limit_solver {
       return best.finish(fastest_ ? fastest_->bound : -detail::infinite_time);
     }
   }
-
-  /// Plans that may be near the best, of this graph or one with other times: they are where a search begins.
-  void suggest(std::vector<int> choices) { suggested_.push_back(std::move(choices)); }
 
  private:
   struct fastest_plan {
@@ -83,7 +82,6 @@ class limit_solver {
       runs_.emplace(p_);
       runs_->add(fastest_->choices);
     }
-    for (std::vector<int>& choices : std::exchange(suggested_, {})) runs_->add(std::move(choices));
     if (const auto none = find_one(limit, options, best, meter)) return *none;
     solution answer = best.finish(detail::memory_search(p_, limit, options, best, meter, &*runs_).run(fastest_->bound));
     if (answer.feasible) runs_->add(answer.choices);
@@ -123,7 +121,6 @@ class limit_solver {
   std::optional<fastest_plan> fastest_;
   std::optional<detail::least_memory_plan> least_;
   std::optional<detail::priced_runs> runs_;
-  std::vector<std::vector<int>> suggested_;
 };
 
 /// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget

@@ -78,7 +78,6 @@ class memory_search {
     if (now.bound >= goal(0) || priced.within.empty()) return leave(now);
     improve(p, priced.within);
     const bool fits = best_.offer(p, priced.within);
-    if (!fits && !now.known) raise_price(p, *finder, now.price);
     if (now.bound >= goal(0)) return leave(now);
     const std::int64_t transient = sums(p, priced.within).transient;
     if (!fits && options_.gap > 0) return divide(now, transient);  // bounds of choices take longer than prices
@@ -159,23 +158,6 @@ class memory_search {
   void improve(const problem& p, plan_indices plan) {
     local_search(p).improve(plan, limit_);
     best_.offer(p, plan);
-  }
-
-  /// For a first plan that is not slow, largest transient and all. Leaves `e` run at `price`.
-  void raise_price(const problem& p, plan_finder& e, double price) {
-    constexpr int max_raises = 12;
-    double raised = price;
-    for (int i = 0; i < max_raises; ++i) {
-      raised *= 1.5;
-      meter_.spend(e.work());
-      e.run(raised);
-      const plan_indices plan = e.plan();
-      if (!best_.offer(p, plan)) continue;
-      improve(p, plan);
-      break;
-    }
-    meter_.spend(e.work());
-    e.run(price);
   }
 
   /// Nothing more is searched for in a band.
