@@ -286,7 +286,7 @@ std::optional<cfp::detail::repeated_run> run_of(const cost_graph& g) {
 TEST_CASE("runs of equal segments are solved as if they were not") {
   std::mt19937 random(17);
   int runs = 0, infeasible = 0, outside = 0, limited = 0, near = 0;
-  for (int r = 0; r < 3000; ++r) {
+  for (int r = 0; r < 3200; ++r) {
     cost_graph g = random_run(random, 4 + static_cast<int>(random() % 20));
     const auto run = run_of(g);
     runs += run.has_value();
