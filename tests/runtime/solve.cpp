@@ -34,6 +34,38 @@ TEST_CASE("exact equals exhaustive on random graphs") {
   CHECK(infeasible > 100);
 }
 
+TEST_CASE("one limit after another is solved as each alone") {
+  std::mt19937 random(3);
+  int fits = 0, infeasible = 0, near = 0;
+  for (int r = 0; r < 1000; ++r) {
+    cost_graph g = random_costs(random);
+    g.memory_limit.reset();
+    const solution free = exhaustive(g);
+    if (!free.feasible) continue;
+    limit_solver exact(g), rough(g);
+    solve_options loose;
+    loose.gap = 0.05;
+    for (int k = 0; k < 8; ++k) {
+      g.memory_limit = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(2 * free.memory + 2));
+      const solution oracle = exhaustive(g), now = exact.solve(g.memory_limit),
+                     about = rough.solve(g.memory_limit, loose);
+      REQUIRE(now.feasible == oracle.feasible);
+      REQUIRE(about.feasible == oracle.feasible);
+      REQUIRE(now.optimal);
+      (oracle.feasible ? fits : infeasible) += 1;
+      if (!oracle.feasible) continue;
+      REQUIRE(now.time == Approx(oracle.time).epsilon(1e-9));
+      REQUIRE(evaluate(g, about.choices).memory <= *g.memory_limit);
+      REQUIRE(about.bound <= oracle.time + 1e-9 * std::fabs(oracle.time));
+      REQUIRE(about.time - oracle.time <= 4 * loose.gap * std::fabs(about.time));
+      near += about.time > oracle.time * (1 + 1e-9);
+    }
+  }
+  CHECK(fits > 2000);
+  CHECK(infeasible > 500);
+  CHECK(near > 0);
+}
+
 TEST_CASE("the order of elimination is looked for where that pays, and does not change the answer") {
   namespace inner = cfp::detail;
   std::mt19937 random(3);
@@ -254,7 +286,7 @@ std::optional<cfp::detail::repeated_run> run_of(const cost_graph& g) {
 TEST_CASE("runs of equal segments are solved as if they were not") {
   std::mt19937 random(17);
   int runs = 0, infeasible = 0, outside = 0, limited = 0, near = 0;
-  for (int r = 0; r < 3000; ++r) {
+  for (int r = 0; r < 3200; ++r) {
     cost_graph g = random_run(random, 4 + static_cast<int>(random() % 20));
     const auto run = run_of(g);
     runs += run.has_value();

@@ -205,21 +205,27 @@ class machine_search {
     return prices_.emplace(pricing_all.prices());
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
-  // The fastest plan, by sums of parts, whose program keeps the limit. What a program needs is about, but not quite,
-  // the sum of its parts: the limit of the sum goes down from no limit at all until programs fit. `of_all`: all that is
-  // communicated is counted.
-  std::optional<evaluated> within_limit(cost_graph sums, bool of_all) {
-    for (int attempt = 0; attempt < 10; ++attempt) {
-      const solution s = solved([&] { return solve(sums, brief()); });
-      if (attempt == 0 && of_all) bound_ = s.bound;
-      if (!s.feasible) break;
+  // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
+  // program needs is about, but not quite, the sum of its parts. `of_all`: all that is communicated is counted.
+  std::optional<evaluated> within_limit(const cost_graph& sums, bool of_all) {
+    limit_solver solver(sums);
+    limits_of_sums limits(options_.memory, fitted_);
+    std::optional<evaluated> best;
+    for (bool more = true; more; more = more && !options_.over()) {
+      const solution s = solved([&] { return solver.solve(limits.now(), brief()); });
+      if (of_all && !limits.now()) bound_ = s.bound;
+      if (!s.feasible) {
+        more = limits.none(s.least_memory);
+        continue;
+      }
+      if (best && best->p.choices == s.choices) break;
       evaluated e = estimate("found", s.choices);
       e.gap = s.gap();
-      if (e.fits) return e;
-      if (options_.over()) break;
-      sums.memory_limit = lower_limit(sums.memory_limit, s.memory, e.peak - options_.memory, options_.memory);
+      more = limits.tried(s, e.peak);
+      if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
     }
-    return std::nullopt;
+    fitted_ = limits.fitted();
+    return best;
   }
 
   solve_options brief() const {
@@ -241,6 +247,7 @@ class machine_search {
   program_prices programs_;
   std::optional<machine_costs> prices_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
+  std::optional<std::int64_t> fitted_;                       // a limit of sums of parts within which programs fit
 };
 
 }  // namespace cfp

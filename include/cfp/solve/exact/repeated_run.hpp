@@ -7,6 +7,7 @@
 #include <cfp/solve/problem.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -106,11 +107,29 @@ class repeat_finder {
     return repeats_for(start, period, order_.size(), [&](std::size_t n, std::size_t m) { return twins(n, m); });
   }
 
-  // What is at places in [low, high) has twins.
+  // What is at places in [low, high) has twins. Where a copy begins is open: the fewer choices its end has, the better.
   std::optional<repeated_run> widen(std::size_t low, std::size_t high, std::size_t period) {
     while (low > 0 && twins(low - 1, low - 1 + period)) --low;
-    repeated_run run{{}, low, period, (high + period - low) / period, {}, {}};
-    if (run.count < 4) return std::nullopt;
+    std::optional<repeated_run> best;
+    double fewest = std::numeric_limits<double>::infinity();
+    for (std::size_t at = low; at < low + period; ++at) {
+      std::optional<repeated_run> run = cut(at, (high + period - at) / period, period);
+      if (!run) continue;
+      double states = 1;
+      for (const std::size_t j : run->boundary) states *= static_cast<double>(p_.nodes[order_[at + j]].size());
+      if (states >= fewest) continue;
+      fewest = states;
+      best = std::move(run);
+    }
+    if (best && !alike_outside(*best)) return std::nullopt;
+    if (best) best->order = order_;
+    return best;
+  }
+
+  // So many copies from a place on, the order left out.
+  std::optional<repeated_run> cut(std::size_t low, std::size_t count, std::size_t period) const {
+    if (count < 4) return std::nullopt;
+    repeated_run run{{}, low, period, count, {}, {}};
     // All copies but the first and the last look alike: what the second one's nodes are joined to says it all.
     std::set<std::size_t> outside, boundary;
     for (std::size_t j = 0; j < period; ++j) {
@@ -127,13 +146,19 @@ class repeat_finder {
         }
       }
     }
-    for (std::size_t n = low + 2 * period; n < low + (run.count - 1) * period; ++n)
-      for (std::size_t a = begin_[n], b = begin_[n - period]; a < begin_[n + 1]; ++a, ++b)
-        if ((ends_[a].other == ends_[b].other) != (outside.count(ends_[a].other) > 0)) return std::nullopt;
     for (const std::size_t place : outside) run.outside.push_back(order_[place]);
     run.boundary.assign(boundary.begin(), boundary.end());
-    run.order = order_;
     return run;
+  }
+
+  // Whether all copies are joined to the same nodes outside.
+  bool alike_outside(const repeated_run& run) const {
+    const std::set<std::size_t> outside(run.outside.begin(), run.outside.end());
+    const auto out = [&](const end& e) { return outside.count(order_[e.other]) > 0; };
+    for (std::size_t n = run.first + 2 * run.period; n < run.first + (run.count - 1) * run.period; ++n)
+      for (std::size_t a = begin_[n], b = begin_[n - run.period]; a < begin_[n + 1]; ++a, ++b)
+        if ((ends_[a].other == ends_[b].other) != out(ends_[a])) return false;
+    return true;
   }
 
   const problem& p_;

@@ -38,6 +38,16 @@ class incumbent {
 
   [[nodiscard]] double time() const { return best_.time; }
 
+  /// The largest transient of the best plan; 0 if there is none.
+  [[nodiscard]] std::int64_t transient() const {
+    std::int64_t most = 0;
+    for (std::size_t n = 0; n < best_.choices.size(); ++n) {
+      const std::vector<std::int64_t>& of = graph_.nodes[n].transient;
+      if (!of.empty()) most = std::max(most, of[static_cast<std::size_t>(best_.choices[n])]);
+    }
+    return most;
+  }
+
   /// Plans are told apart down to this.
   [[nodiscard]] double resolution() const { return best_.feasible ? 1e-10 * std::fabs(best_.time) : 0.0; }
 

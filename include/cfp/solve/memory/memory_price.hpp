@@ -39,7 +39,6 @@ struct price_search {
   double room;  // the capacity
   incumbent& best;
   work_meter& meter;
-  std::vector<plan_indices>* seen;
   priced_bound result{};
   double last_price = -1;
   double fastest = infinite_time;
@@ -49,7 +48,6 @@ struct price_search {
     double memory;
   };
   point point_of(plan_indices plan) {
-    if (seen) seen->push_back(plan);
     const plan_sums cost = sums(p, plan);
     const point where{cost.time, static_cast<double>(cost.memory - p.base_memory)};
     if (where.memory <= room) best.offer(p, plan);
@@ -73,13 +71,12 @@ struct price_search {
 
 /// `least` is a plan within the capacity. Each price follows from the last two plans on either side of the
 /// capacity (where both would be equally good), until no better plan turns up; without split tables this ends
-/// at the best price. All plans within the capacity are offered to `best`; all plans seen are added to
-/// `seen`, if given. Leaves `e` run at the price returned.
+/// at the best price. All plans within the capacity are offered to `best`. Leaves `e` run at the price
+/// returned.
 inline priced_bound find_memory_price(const problem& p, plan_finder& e, const price_question& question,
-                                      plan_indices least, incumbent& best, work_meter& meter,
-                                      std::vector<plan_indices>* seen = nullptr) {
+                                      plan_indices least, incumbent& best, work_meter& meter) {
   const auto room = static_cast<double>(question.capacity);
-  price_search search{p, e, room, best, meter, seen};
+  price_search search{p, e, room, best, meter};
   priced_bound& result = search.result;
   using point = price_search::point;
   point inside = search.point_of(std::move(least));

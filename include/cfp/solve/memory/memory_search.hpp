@@ -25,6 +25,8 @@
 #include <cfp/solve/memory/least_memory.hpp>
 #include <cfp/solve/memory/memory_price.hpp>
 #include <cfp/solve/memory/pareto.hpp>
+#include <cfp/solve/memory/plan_mixture.hpp>
+#include <cfp/solve/memory/priced_runs.hpp>
 #include <cfp/solve/memory/transient_band.hpp>
 #include <cfp/solve/problem.hpp>
 
@@ -32,16 +34,17 @@ namespace cfp::inline v0_1::detail {
 
 class memory_search {
  public:
-  /// Plans go to `best`; `p` must have no choice dropped that a memory limit could ask for. Begins with a mixture of
-  /// plans if `mixes`.
+  /// Plans go to `best`; `p` must have no choice dropped that a memory limit could ask for. `runs`, if given, are of
+  /// `p`, and a mixture of plans is what the search begins with.
   memory_search(const problem& p, std::int64_t limit, const solve_options& options, incumbent& best, work_meter& meter,
-                bool mixes = true)
-      : p_(p), limit_(limit), options_(options), best_(best), meter_(meter), mixes_(mixes),
-        levels_(transient_levels(p)) {}
+                priced_runs* runs = nullptr)
+      : p_(p), limit_(limit), options_(options), best_(best), meter_(meter), runs_(runs), levels_(transient_levels(p)) {
+  }
 
   /// Searches, given a lower bound on the time of every plan; returns a better one: the time of the best
   /// plan, unless the budget ran out.
   double run(double bound) {
+    if (p_.dead) return infinite_time;
     bands_.push({bound, 0, 0, levels_.size() - 1, nullptr});
     while (!bands_.empty() && bands_.top().bound < goal(0) && !meter_.over()) {
       transient_band next = bands_.top();
@@ -65,20 +68,16 @@ class memory_search {
 
   /// Leaves what is known of the band in it, for when it is stopped.
   void look_at(transient_band& now) {
+    if (runs_ != nullptr && !now.known && by_mixture(now)) return;
     const problem p = narrow(now);
     if (p.dead) return;
     const auto finder = make_plan_finder(p, options_.max_entries / 4, meter_.left() / 8, options_);
-    const bool first = std::exchange(mixes_, false);
+    if (runs_ != nullptr && !finder->exact()) return leave(now);  // more is known by now
     constexpr double roughly = 0.02;
-    std::vector<plan_indices> seen;
-    const priced_bound priced = find_price(p, *finder, now, first ? 0 : roughly, &seen);
-    if (first) offer_mixture(p, *finder, now.price, std::move(seen));
-    const double near = 4 * options_.gap * std::fabs(best_.time());  // a little more proof is enough
-    if (first && near > 0 && now.bound > best_.time() - near) meter_.spend(0.8 * meter_.left());
+    const priced_bound priced = find_price(p, *finder, now, roughly);
     if (now.bound >= goal(0) || priced.within.empty()) return leave(now);
     improve(p, priced.within);
     const bool fits = best_.offer(p, priced.within);
-    if (!fits && !now.known) raise_price(p, *finder, now.price);
     if (now.bound >= goal(0)) return leave(now);
     const std::int64_t transient = sums(p, priced.within).transient;
     if (!fits && options_.gap > 0) return divide(now, transient);  // bounds of choices take longer than prices
@@ -91,8 +90,7 @@ class memory_search {
 
   /// Sets the band's price and raises its bound, to infinity if there is nothing left to find in it. Leaves
   /// `e` run at the price. The plan within is empty if none is known, which is only if tables were split.
-  priced_bound find_price(const problem& p, plan_finder& e, transient_band& now, double slack,
-                          std::vector<plan_indices>* seen = nullptr) {
+  priced_bound find_price(const problem& p, plan_finder& e, transient_band& now, double slack) {
     priced_bound priced;
     const std::int64_t capacity = limit_ - levels_[now.low] - p.base_memory;
     const auto least = least_sum(memory_form(p), options_, meter_);
@@ -106,58 +104,60 @@ class memory_search {
       now.bound = std::max(now.bound, e.run(0));
       return priced;
     }
-    priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_, seen);
+    priced = find_memory_price(p, e, {capacity, goal(0), now.price, slack}, least->plan, best_, meter_);
     now.price = priced.price;
     now.bound = std::max(now.bound, priced.bound - rounding(priced.bound, now.price * static_cast<double>(capacity)));
     if (priced.settled && best_.offer(p, priced.within)) now.bound = infinite_time;
     return priced;
   }
 
-  /// A first good plan: the fastest of those that mix the plans which different prices of memory bring about, exactly,
-  /// as far as a part of the budget goes. Leaves `e` run at `price`.
-  void offer_mixture(const problem& p, plan_finder& e, double price, std::vector<plan_indices> seen) {
-    for (const double other : {0.7, 1.5, 0.4, 3.0}) {
-      if (!(price > 0) || meter_.left() < 20 * e.work()) break;
-      meter_.spend(e.work());
-      e.run(other * price);
-      seen.push_back(e.plan());
+  /// Raises a band's bound, and looks for good plans in it, by mixing a few. Whether that is all there is to do: the
+  /// band is hopeless, or divided. What is near enough leaves little of the budget for proof.
+  bool by_mixture(transient_band& now) {
+    const plan_range range{limit_, levels_[now.low], std::min(levels_[now.high], limit_)};
+    plan_mixture mixed(*runs_, range, options_, best_, meter_);
+    mixed.price = now.price;
+    const auto look = [&] {
+      now.bound = std::max(now.bound, mixed.bound());
+      if (now.bound < (1 - options_.gap / 10) * best_.time()) search_among(runs_->mixture(range));
+      return now.bound >= goal(0) || meter_.over();
+    };
+    if (mixed.bound() >= goal(0) && look()) return left_after(now);
+    mixed.settle();
+    now.price = mixed.price;
+    if (look()) return left_after(now);
+    for (const std::int64_t level : {best_.transient(), mixed.transient})
+      if (levels_[now.low] < level && level <= levels_[now.high]) {
+        divide_at(now, level);
+        return true;
+      }
+    for (const auto& [less, more] : {std::pair(0.7, 1.5), std::pair(0.4, 3.0)}) {
+      const bool some = mixed.add(less * mixed.price), others = mixed.add(more * mixed.price);
+      if ((some || others) && look()) return left_after(now);
     }
-    choice_mask keep(p.nodes.size());
-    for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-      keep[n].assign(p.nodes[n].size(), 0);
-      for (const plan_indices& plan : seen) keep[n][plan[n]] = 1;
-    }
-    const problem few = without_dominated(keep_only(p, keep), true);
+    const double near = 4 * options_.gap * std::fabs(best_.time());  // a little more proof is enough
+    if (now.bound > best_.time() - near) meter_.spend(0.8 * meter_.left());
+    return false;
+  }
+
+  bool left_after(const transient_band& b) {
+    leave(b);
+    return true;
+  }
+
+  void search_among(const problem& few) {
     solve_options part = options_;
-    part.max_steps = meter_.left() / 4, part.max_seconds = options_.max_seconds / 4;
+    part.max_steps = meter_.left() / 8, part.max_seconds = options_.max_seconds / 8;
     part.gap = options_.gap / 10;  // few choices are soon told apart
     work_meter share(part);
     const double before = share.left();
-    memory_search(few, limit_, part, best_, share, false).run(-infinite_time);
-    meter_.spend(before - share.left() + e.work());
-    e.run(price);
+    memory_search(few, limit_, part, best_, share).run(-infinite_time);
+    meter_.spend(before - share.left());
   }
 
   void improve(const problem& p, plan_indices plan) {
     local_search(p).improve(plan, limit_);
     best_.offer(p, plan);
-  }
-
-  /// For a first plan that is not slow, largest transient and all. Leaves `e` run at `price`.
-  void raise_price(const problem& p, plan_finder& e, double price) {
-    constexpr int max_raises = 12;
-    double raised = price;
-    for (int i = 0; i < max_raises; ++i) {
-      raised *= 1.5;
-      meter_.spend(e.work());
-      e.run(raised);
-      const plan_indices plan = e.plan();
-      if (!best_.offer(p, plan)) continue;
-      improve(p, plan);
-      break;
-    }
-    meter_.spend(e.work());
-    e.run(price);
   }
 
   /// Nothing more is searched for in a band.
@@ -166,23 +166,20 @@ class memory_search {
   /// Halfway between the band's floor and a level of it above the floor.
   void divide(const transient_band& b, std::int64_t level) {
     const std::int64_t middle = levels_[b.low] + (level - levels_[b.low] + 1) / 2;
-    const auto above = std::lower_bound(levels_.begin(), levels_.end(), middle) - levels_.begin();
+    divide_at(b, middle);
+  }
+
+  void divide_at(const transient_band& b, std::int64_t level) {
+    const auto above = std::lower_bound(levels_.begin(), levels_.end(), level) - levels_.begin();
     bands_.push({b.bound, b.price, b.low, static_cast<std::size_t>(above) - 1, b.known});
     bands_.push({b.bound, b.price, static_cast<std::size_t>(above), b.high, b.known});
   }
 
   /// The choices of a band that can be part of a plan within the limit and faster than the best.
   [[nodiscard]] problem narrow(const transient_band& b) {
-    problem banded = with_transients_in(p_, levels_[b.low], levels_[b.high]);
+    const problem banded = with_transients_in(p_, levels_[b.low], levels_[b.high]);
     if (banded.dead) return banded;
-    choice_mask keep = keep_all(banded);
-    for (std::size_t n = 0; n < banded.nodes.size(); ++n) {
-      const problem_node& node = banded.nodes[n];
-      for (std::size_t c = 0; c < node.size(); ++c) {
-        keep[n][c] = node.memory[c] + node.transient[c] + banded.base_memory <= limit_;
-      }
-    }
-    problem within = keep_only(banded, keep);
+    problem within = within_limit(banded, limit_);
     return b.known ? without_hopeless(within, *b.known) : without_dominated(within, true);
   }
 
@@ -238,7 +235,7 @@ class memory_search {
   const solve_options& options_;
   incumbent& best_;
   work_meter& meter_;
-  bool mixes_;  // begins with a mixture of plans
+  priced_runs* runs_;
   std::vector<std::int64_t> levels_;
   std::priority_queue<transient_band> bands_;
   double left_ = infinite_time;  // least bound of the bands that were left
