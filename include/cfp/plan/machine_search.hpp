@@ -24,8 +24,6 @@ class machine_search {
                  const machine_options& options = {}, const repeats* again = nullptr)
       : g_(g), mesh_(mesh), d_(d), machine_(m), prices_of_steps_(m, mesh), options_(on(m, options, prices_of_steps_)),
         times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_) {}
-  machine_search(const machine_search&) = delete;
-  machine_search& operator=(const machine_search&) = delete;
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -60,8 +58,7 @@ class machine_search {
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const cost_graph& sums = costs();
-    const solution s = solved([&] { return solve(fixed(sums, choices), brief()); });
+    const solution s = solved([&, &sums = costs()] { return solve(fixed(sums, choices), brief()); });
     if (!s.feasible) return std::nullopt;
     evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);

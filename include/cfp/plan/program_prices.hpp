@@ -53,6 +53,8 @@ class program_prices {
   program_prices(const graph& g, const repeats* r, const mesh_shape& mesh, const machine_options& options,
                  described_times& times)
       : g_(g), repeats_(r), mesh_(mesh), options_(options), times_(times), conversions_(options.lowered_for.prices) {}
+  program_prices(const program_prices&) = delete;
+  program_prices& operator=(const program_prices&) = delete;
 
   /// The program of a sharding, in an order.
   program lowered(const graph& g, const sharding& plan, const schedule& order) {
