@@ -41,8 +41,9 @@ class known_partitions {
   int before(const decision& d, int v) {
     place at;
     const std::vector<int>& some = readers(v).size() < d.operations.size() ? readers(v) : d.operations;
-    for (std::size_t i = 0; i < some.size() && at.position < 0; ++i)
-      if (g_.at(some[i]).operands.contains(v)) at = operation_of(d, some[i]);
+    const auto reads = [&](int o) { return g_.at(o).operands.contains(v) && operation_of(d, o).position >= 0; };
+    if (const auto first = std::find_if(some.begin(), some.end(), reads); first != some.end())
+      at = operation_of(d, *first);
     at.is_operand = true;
     if (at.position >= 0) at.slot = operation_at(d, at).operands.find(v);
     return known(d, v, at);
