@@ -24,7 +24,7 @@ holds() {  # holds FILE WORDS...: the file has all of them
 
 says "operators .* blocks .* segments" "$cfp" analyse "${common[@]}" --summary "$folder/analysis.json"
 holds "$folder/analysis.json" '"exhaustive_log10"' '"data_parallel"'
-says "found after running the segments" "$cfp" plan "${common[@]}" --profile "$folder/table.json" --save-plan "$folder/plan.json" --save-header "$folder/my_plan.hpp"
+says "found after running the segments" "$cfp" plan "${common[@]}" --profile-mode full --profile "$folder/table.json" --save-plan "$folder/plan.json" --save-header "$folder/my_plan.hpp"
 holds "$folder/my_plan.hpp" "namespace my_plan"
 holds "$folder/plan.json" '"decisions"' '"predicted_ms"'
 # What parts take is not measured again: the table has the same ones. (Segments run whole may be new.)
