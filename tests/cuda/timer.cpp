@@ -181,6 +181,7 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   CHECK(from_table.asked == 0);
   CHECK(from_table.unknown.empty());
   // What the table lacks and the device cannot run is priced as the machine is described; it is asked once.
+  const std::string lacked = table.begin()->first;
   table.erase(table.begin());
   int refused = 0;
   known_instructions too_large(
@@ -188,8 +189,8 @@ TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its t
   options.known = &too_large;
   machine_search lacking(g, mesh, d, m, options);
   CHECK(lacking.compare().found() != nullptr);
-  CHECK(too_large.unknown.size() == 1);
-  CHECK(refused == 1);
+  CHECK(too_large.unknown.count(lacked) == 1);  // another price may bring other plans, with kinds of their own
+  CHECK(refused == static_cast<int>(too_large.unknown.size()));
   CHECK(lacking.times().described > again.times().described);
 }
 

@@ -135,7 +135,7 @@ TEST_CASE("few layers tell what a plan of many takes") {
   }
   CHECK(all > static_cast<int>(60 * families));
   CHECK(same_time > 0.9 * all);
-  CHECK(near_memory > 0.95 * all);
+  CHECK(all - near_memory < 10);  // plans of GPT-2, of any number of families
 }
 
 TEST_CASE("a plan with other choices in some layers is priced by a few of each") {
