@@ -26,12 +26,15 @@ struct searched {
   std::string model, machine = "h100-8", mesh{};  ///< no mesh: all of one and two axes
   long batch = 32, sequence = 1024;
   int micro_batches = 1;
+  int axes = 2;        ///< most of a mesh
   int nodes = 0;       ///< that the machine has in place of its own
   long layers = 0;     ///< of the model in place of its own
   long memory = 0;     ///< bytes of a device; 0: what the machine says
   bool depth = false;  ///< one of a row of depths
 
-  std::string label() const { return depth ? model + " x" + std::to_string(layers) : model; }
+  std::string label() const {
+    return model + (depth ? " x" + std::to_string(layers) : axes == 2 ? "" : " " + std::to_string(axes) + " axes");
+  }
 };
 
 std::vector<searched> all_cases() {
@@ -42,6 +45,12 @@ std::vector<searched> all_cases() {
       {.model = "bench/neox_20b.json"},
       {.model = "mixtral-8x7b", .machine = "h100-8x8-400g", .batch = 256},
       {.model = "llama-3-70b", .machine = "h100-8x8-400g", .batch = 64, .sequence = 4096, .micro_batches = 8},
+      {.model = "llama-3-70b",
+       .machine = "h100-8x8-400g",
+       .batch = 64,
+       .sequence = 4096,
+       .micro_batches = 8,
+       .axes = 3},
       {.model = "llama-3-405b",
        .machine = "h100-8x8-400g",
        .batch = 1024,
@@ -104,6 +113,7 @@ machine_plan find(const searched& s, stage_clock& clock) {
   }();
   machine_plan_options o;
   o.mesh = s.mesh;
+  o.axes = s.axes;
   o.memory = s.memory;
   o.micro_batches = s.micro_batches;
   o.how.clip = 1;
@@ -196,6 +206,7 @@ int main(int argc, char** argv) {
       const json found = searched_alone(s, limit, most_gib);
       print(s.label(), found);
       json entry{{"model", s.model},
+                 {"axes", s.axes},
                  {"machine", s.nodes > 0 ? s.machine + " of " + std::to_string(s.nodes) + " nodes" : s.machine}};
       if (s.depth) entry["layers"] = s.layers;
       entry.update(found);

@@ -88,6 +88,9 @@ void add_machine(CLI::App& app, arguments& a) {
                  "a machine of examples/machines by name, or a file of that format: simulate, run nothing. Unless "
                  "said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every "
                  "mesh of one or two axes. With --backend cuda the GPU here tells what operators take");
+  app.add_option("--axes", a.axes, "with --machine and no mesh: most axes of the meshes that are tried")
+      ->check(within(1, 3))
+      ->capture_default_str();
   app.add_option("--seconds", a.plan_seconds,
                  "with --machine: no more is begun after these, and the best known by then is the answer; without it "
                  "what is found depends on no clock")

@@ -52,6 +52,7 @@ cfp::machine_plan_options arguments::machine_plan() const {
   cfp::machine_plan_options o;
   if (is_given("--mesh")) o.mesh = mesh;
   o.type = is_given("--type") ? number() : cfp::number::bfloat16;
+  o.axes = axes;
   o.unfused = unfused;
   o.memory = memory;
   o.micro_batches = micro_batches;

@@ -18,7 +18,7 @@ struct arguments {
   // the model
   std::string model = "gpt2";
   long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
-  int micro_batches = 1;
+  int micro_batches = 1, axes = 2;
   std::string type = "float32";
   // the ranks
   std::string backend = "threads", mesh = "data=2", machine;

@@ -29,6 +29,8 @@ int plan_for_machine(const arguments& a) {
   for (const char* const option :
        {"--plan", "--against", "--explain", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
     if (a.is_given(option)) throw bad_input(nothing + option);
+  if (a.is_given("--axes") && a.is_given("--mesh"))
+    throw bad_input("--axes: it says which meshes are tried, and --mesh is the only one; leave one out");
   if (a.backend == "mpi") throw bad_input(nothing + "--backend mpi");
   const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
   arguments sized = a;  // what people train there, unless said otherwise
@@ -64,7 +66,7 @@ int plan_for_machine(const arguments& a) {
 
 int plan(const arguments& a) {
   if (!a.machine.empty()) return plan_for_machine(a);
-  for (const char* const option : {"--unfused", "--seconds", "--together"})
+  for (const char* const option : {"--axes", "--unfused", "--seconds", "--together"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": it is of a machine that is described, give --machine too");
   prepared p = prepare(a);

@@ -18,7 +18,8 @@
 namespace cfp::inline v0_1 {
 
 struct machine_plan_options {
-  std::string mesh{};              ///< "x=2,y=4"; none: every mesh of one or two axes that the machine allows
+  std::string mesh{};              ///< "x=2,y=4"; none: every mesh that the machine allows
+  int axes = 2;                    ///< without a mesh: the most axes of those tried, 1 to 3
   number type = number::bfloat16;  ///< what numbers are stored as
   bool unfused = false;            ///< every operator by itself; else as kernels for GPUs compute them together
   long memory = 0;                 ///< most bytes a device may use; 0: what the machine's devices have

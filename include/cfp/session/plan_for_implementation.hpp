@@ -92,7 +92,8 @@ inline machine_options search_options(const machine_plan_options& o) {
 }
 
 inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, const machine& m) {
-  return o.mesh.empty() ? meshes_of(m) : std::vector<mesh_shape>{read_mesh(o.mesh)};
+  if (o.axes < 1 || o.axes > 3) throw bad_input("axes must be 1 to 3, are " + std::to_string(o.axes));
+  return o.mesh.empty() ? meshes_of(m, o.axes) : std::vector<mesh_shape>{read_mesh(o.mesh)};
 }
 
 // "2x4", or the axes' own names where somebody gave them.
