@@ -101,6 +101,7 @@ constexpr unsigned moving_axes(const partition& from, const partition& to, const
 
 struct conversion_state {
   partition at{};
+  unsigned number = 0;  // of `at`
   conversion_cost cost{};
   int parent = -1;
   conversion_step by{};
@@ -117,7 +118,7 @@ struct conversion_search {
   const Prices& prices;
   conversion_state* states = nullptr;
   int room = 64, count = 0;  // by hand: the core includes no containers
-  unsigned moving = ~0U;
+  unsigned moving = ~0U, goal = 0;  // the latter: the number of `to`
 
   template <class F>
   constexpr void each(const partition& p, F&& f) const {
@@ -131,9 +132,11 @@ struct conversion_search {
     states = new conversion_state[static_cast<unsigned>(room)];
     count = 1;
     states[0].at = from;
-    const int goal = reach();
-    if (goal < 0) out.possible = false;
-    else tell(goal, out);
+    states[0].number = number_of(from);
+    goal = number_of(to);
+    const int last = reach();
+    if (last < 0) out.possible = false;
+    else tell(last, out);
     delete[] states;
   }
 
@@ -145,7 +148,7 @@ struct conversion_search {
         if (!states[i].done && (best < 0 || states[i].cost < states[best].cost)) best = i;
       if (best < 0) return -1;
       states[best].done = true;
-      if (states[best].at == to) return best;
+      if (states[best].number == goal) return best;
       const partition here = states[best].at;  // a copy: the states move when they grow
       each(here, [&](const conversion_step& s) {
         if (helps(s)) follow(best, here, s);
@@ -173,8 +176,9 @@ struct conversion_search {
     cost.outer += (mesh.rank() - 1 - s.axis) * sent;
     cost.collectives += s.communicates();
     ++cost.steps;
+    const unsigned number = number_of(next);
     for (int i = 0; i < count; ++i)
-      if (states[i].at == next) {
+      if (states[i].number == number) {
         if (cost < states[i].cost) states[i].cost = cost, states[i].parent = best, states[i].by = s;
         return;
       }
@@ -184,17 +188,17 @@ struct conversion_search {
       delete[] states;
       states = more;
     }
-    states[count++] = {next, cost, best, s, false};
+    states[count++] = {next, number, cost, best, s, false};
   }
 
-  constexpr void tell(int goal, conversion& out) const {
-    for (int i = goal; i != 0; i = states[i].parent) out.steps.insert(0, states[i].by);
+  constexpr void tell(int last, conversion& out) const {
+    for (int i = last; i != 0; i = states[i].parent) out.steps.insert(0, states[i].by);
     partition p = from;
     for (const conversion_step& s : out.steps) {
       out.bytes += bytes_sent(s, p, bytes, mesh);
       p = after(p, s);
     }
-    out.price = states[goal].cost.price;
+    out.price = states[last].cost.price;
   }
 };
 

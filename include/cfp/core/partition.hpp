@@ -59,6 +59,19 @@ struct partition {
   }
 };
 
+/// Another number for every partition of tensors of one rank: what each axis does, and in which order those of a
+/// dimension split it, eight bits each.
+constexpr unsigned number_of(const partition& p) {
+  static_assert(max_axes * 8 <= 32 && max_dims * max_axes < 64);
+  unsigned out = 0;
+  for (int d = 0; d < p.rank(); ++d)
+    for (int i = 0; i < p.dims[d].size(); ++i)
+      out |= static_cast<unsigned>(1 + d * max_axes + i) << 8 * p.dims[d][i];
+  for (int a = 0; a < max_axes; ++a)
+    if (p.partial[a].owed) out |= static_cast<unsigned>(1 + static_cast<int>(p.partial[a].combine)) << (8 * a + 6);
+  return out;
+}
+
 /// Number of pieces a dimension is cut into.
 constexpr long pieces(const partition& p, int dim, const mesh_shape& mesh) {
   long n = 1;

@@ -8,12 +8,9 @@
 namespace cfp::inline v0_1::detail {
 
 inline void put(std::string& key, const partition& p) {
-  for (const auto& axes : p.dims) {
-    for (const signed char a : axes) key += static_cast<char>('0' + a);
-    key += ',';
-  }
-  for (const partition::debt& d : p.partial) key += d.owed ? static_cast<char>('A' + static_cast<int>(d.combine)) : '-';
-  key += ';';
+  const unsigned number = number_of(p);
+  key += static_cast<char>(p.rank());
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
 }  // namespace cfp::detail

@@ -6,6 +6,8 @@
 #include <cfp/program/target.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -21,11 +23,15 @@ struct machine_options {
   /// Most strategies, of parts that differ, up to which three axes are solved together; with more they are in turn, and
   /// nothing is known of how near that is. A thousand take about two seconds.
   double together = 2000;
+  /// Of a step's time: two of three axes that are solved again and bring less brought nothing; and where three are so
+  /// many times as slow as the best mesh of two, each is solved but once.
+  double gain = 1e-3, behind = 1.25;
   /// When no more is begun: the best known by then is the answer. Without it what is found depends on no clock.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the
   /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
+  std::optional<std::int64_t> known_limit{};  ///< bytes that sums of parts are held to where nothing else found a plan
   stage_clock* clock = nullptr;  ///< counts where the time goes
   /// That search meshes; 0: as many as run at a time here. What is found is the same, unless `until` ends it.
   unsigned threads = 0;

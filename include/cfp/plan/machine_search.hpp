@@ -8,7 +8,7 @@
 #include <cfp/plan/priced_plans.hpp>
 #include <cfp/plan/program_prices.hpp>
 #include <cfp/plan/usual_plans.hpp>
-#include <cfp/profile/machine/described_prices.hpp>
+#include <cfp/profile/machine/described_conversions.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -19,11 +19,14 @@ namespace cfp::inline v0_1 {
 
 class machine_search {
  public:
-  /// Graph, mesh, decisions and repeats must outlive this. Without repeats every plan is priced by the whole program.
+  /// Graph, mesh, decisions, repeats and conversions must outlive this. Without repeats every plan is priced by the
+  /// whole program; conversions, of this machine and mesh, are found here where none are given.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m,
-                 const machine_options& options = {}, const repeats* again = nullptr)
-      : g_(g), mesh_(mesh), d_(d), machine_(m), prices_of_steps_(m, mesh), options_(on(m, options, prices_of_steps_)),
-        times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_) {}
+                 const machine_options& options = {}, const repeats* again = nullptr,
+                 described_conversions* conversions = nullptr)
+      : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
+        conversions_(conversions != nullptr ? *conversions : own_conversions_), options_(on(m, options, conversions_)),
+        times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_, conversions_.known) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -85,7 +88,7 @@ class machine_search {
       described_times times(machine_, mesh_);
       times.effects = effects;
       if (auto e =
-              in_alpas_way(counted, only_alpa(roofline(g_, mesh_, d_, times, options_.lowered_for).build(), g_, d_),
+              in_alpas_way(counted, only_alpa(priced_by<roofline>(times).build(), g_, d_),
                            exact_policy(), begin))
         out.push_back(std::move(*e));
     };
@@ -106,6 +109,7 @@ class machine_search {
       std::optional<evaluated> best = within_limit(sums, out.empty());
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
+      if (out.empty()) fitted_by_first_ = fitted_;
       bool known = false;
       for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
       if (!known) out.push_back(std::move(*best));
@@ -129,11 +133,13 @@ class machine_search {
     return ended(std::move(out));
   }
 
-  /// Candidates alone.
-  priced_plans by_sums() {
+  /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
+  priced_plans by_sums(const std::vector<int>& begin = {}) {
     priced_plans out;
     out.candidates = candidates();
     out.bound = bound_;
+    if (!begin.empty())
+      if (auto e = within_limit(fixed(costs(), begin), false)) out.candidates.push_back(std::move(*e));
     return ended(std::move(out));
   }
 
@@ -142,8 +148,8 @@ class machine_search {
  private:
   using clock = std::chrono::steady_clock;
 
-  static machine_options on(const machine& m, machine_options options, const step_prices& prices) {
-    options.lowered_for.prices = &prices;
+  static machine_options on(const machine& m, machine_options options, const described_conversions& conversions) {
+    options.lowered_for.prices = &conversions.prices;
     if (options.memory == 0) options.memory = m.device.memory;
     return options;
   }
@@ -173,6 +179,7 @@ class machine_search {
       *e = std::move(whole);
     }
     out.least = least;
+    out.fitted = fitted_by_first_;
     return out;
   }
 
@@ -194,10 +201,14 @@ class machine_search {
     const stage_timer solving(options_.clock, stage::solve);
     return by();
   }
+  template <class Pricing>
+  Pricing priced_by(const described_times& times) {
+    return Pricing(g_, mesh_, d_, times, options_.lowered_for, &conversions_.known);
+  }
   const machine_costs& prices() {
     if (prices_) return *prices_;
     const stage_timer pricing(options_.clock, stage::prices);
-    machine_pricing pricing_all(g_, mesh_, d_, times_, options_.lowered_for);
+    auto pricing_all = priced_by<machine_pricing>(times_);
     pricing_all.of_weights = options_.counted;
     return prices_.emplace(pricing_all.prices());
   }
@@ -206,7 +217,12 @@ class machine_search {
   // program needs is about, but not quite, the sum of its parts. `of_all`: all that is communicated is counted.
   std::optional<evaluated> within_limit(const cost_graph& sums, bool of_all) {
     limit_solver solver(sums);
-    limits_of_sums limits(options_.memory, fitted_);
+    std::optional<evaluated> best = within_limit(solver, limits_of_sums(options_.memory, fitted_), of_all);
+    if (!best && options_.known_limit && !options_.over())
+      best = within_limit(solver, limits_of_sums(options_.memory, options_.known_limit), false);
+    return best;
+  }
+  std::optional<evaluated> within_limit(limit_solver& solver, limits_of_sums limits, bool of_all) {
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
       const solution s = solved([&] { return solver.solve(limits.now(), brief()); });
@@ -221,7 +237,7 @@ class machine_search {
       more = limits.tried(s, e.peak);
       if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
     }
-    fitted_ = limits.fitted();
+    if (limits.fitted()) fitted_ = limits.fitted();
     return best;
   }
 
@@ -238,13 +254,14 @@ class machine_search {
   const mesh_shape& mesh_;
   const decision_graph& d_;
   const machine machine_;
-  const described_prices prices_of_steps_;
+  described_conversions own_conversions_;
+  described_conversions& conversions_;
   machine_options options_;
   described_times times_;
   program_prices programs_;
   std::optional<machine_costs> prices_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
-  std::optional<std::int64_t> fitted_;                       // a limit of sums of parts within which programs fit
+  std::optional<std::int64_t> fitted_, fitted_by_first_;  // a limit of sums of parts within which programs fit; of the first
 };
 
 }  // namespace cfp

@@ -6,7 +6,9 @@
 #include <cfp/program/schedule.hpp>
 #include <cfp/solve/cost_graph.hpp>
 
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,7 @@ struct priced_plans {
   std::vector<evaluated> usual, alpa;
   cost_graph sums;  ///< of parts, that plans were found by
   long least = 0;   ///< bytes of the leanest plan that was evaluated
+  std::optional<std::int64_t> fitted{};  ///< bytes, the highest limit of sums of parts within which a program fitted
   /// Milliseconds that no sum of parts is below, all that is communicated counted, whatever memory it takes.
   double bound = -std::numeric_limits<double>::infinity();
 

@@ -51,8 +51,8 @@ class program_prices {
 
   /// All must outlive this; without repeats none are looked for.
   program_prices(const graph& g, const repeats* r, const mesh_shape& mesh, const machine_options& options,
-                 described_times& times)
-      : g_(g), repeats_(r), mesh_(mesh), options_(options), times_(times), conversions_(options.lowered_for.prices) {}
+                 described_times& times, known_conversions& conversions)
+      : g_(g), repeats_(r), mesh_(mesh), options_(options), times_(times), conversions_(conversions) {}
   program_prices(const program_prices&) = delete;
   program_prices& operator=(const program_prices&) = delete;
 
@@ -127,7 +127,7 @@ class program_prices {
   const mesh_shape& mesh_;
   const machine_options& options_;
   described_times& times_;
-  known_conversions conversions_;
+  known_conversions& conversions_;
   std::map<std::vector<bool>, std::optional<shortened>> short_;
 };
 

@@ -18,9 +18,12 @@ namespace cfp::inline v0_1 {
 /// Builds cost graphs; what derives from it says what programs and conversions take.
 class cost_builder {
  public:
-  cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on)
+  /// Conversions that are known, of this mesh and these prices, must outlive this; without any they are found here.
+  cost_builder(const graph& g, const mesh_shape& mesh, const decision_graph& d, const target& on,
+               known_conversions* conversions = nullptr)
       : g_(g), mesh_(mesh), d_(d), target_(on), real_bytes_(on.real_bytes), reads_(reads_of(g)),
-        plan_(sharding::replicated(g)), conversions_(on.prices), partitions_(g) {}
+        plan_(sharding::replicated(g)), own_conversions_(on.prices),
+        conversions_(conversions != nullptr ? *conversions : own_conversions_), partitions_(g) {}
   virtual ~cost_builder() = default;
   /// What programs are lowered for.
   const target& lowered_for() const { return target_; }
@@ -220,7 +223,8 @@ class cost_builder {
   const std::vector<int> reads_;
   sharding plan_;  // all but the choice that is priced is replicated
   std::map<std::string, priced> unique_;
-  known_conversions conversions_;
+  known_conversions own_conversions_;
+  known_conversions& conversions_;
   detail::known_partitions partitions_;
   std::map<std::vector<long>, std::vector<shared_table>> pairs_;  // of edges of the last graph
   std::map<const void*, std::string> key_of_;  // of the assignments alike decisions share: what is computed under them

@@ -13,8 +13,8 @@ namespace cfp::inline v0_1 {
 class roofline : public cost_builder {
  public:
   roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, described_times times,
-           const target& on = {})
-      : cost_builder(g, mesh, d, on), times_(std::move(times)) {}
+           const target& on = {}, known_conversions* conversions = nullptr)
+      : cost_builder(g, mesh, d, on, conversions), times_(std::move(times)) {}
   roofline(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m, const target& on = {})
       : roofline(g, mesh, d, described_times(m, mesh), on) {}
 
