@@ -79,6 +79,25 @@ TEST_CASE("a sum along two axes is one all-reduce where links are alike, and thr
   CHECK(calls_to_complete(&slow_outside, 1 << 8) == 1);
 }
 
+TEST_CASE("partitions of one rank have one number if and only if they are equal") {
+  std::mt19937 random(5);
+  std::vector<partition> all;
+  for (int n = 0; n < 1500; ++n) {
+    partition p = partition::replicated(2);
+    for (const int axis : {3, 1, 0, 2})
+      if (const auto what = static_cast<int>(random() % 6); what < 2) p.split(what, axis);
+      else if (what < 5) p.partial[axis] = {true, static_cast<reduction>(what - 2)};
+    all.push_back(p);
+  }
+  int equal = 0;
+  for (std::size_t a = 0; a < all.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b) {
+      REQUIRE((number_of(all[a]) == number_of(all[b])) == (all[a] == all[b]));
+      equal += all[a] == all[b];
+    }
+  CHECK(equal > 200);
+}
+
 TEST_CASE("plans on two axes send no more bytes, and fewer collectives, along several at once") {
   for (const bool is_gpt : {true, false}) {
     const planned p = usual(is_gpt ? gpt(tiny_config()) : tiny_llama(), mesh_of({2, 2}));

@@ -620,6 +620,33 @@ TEST_CASE("three axes: the best of all strategies, or what is known of how far i
   CHECK(apart > 0);
 }
 
+TEST_CASE("a plan of two axes is one of three, two of which do what one did") {
+  const graph g = differentiate(refine(gpt(tiny_config())));
+  const mesh_shape mesh = mesh_of({2, 2, 2});
+  const machine m = plain_machine(mesh, 1e12, 1e11, 1e-6, {{1e-6, 1e9}, {1e-6, 1e10}, {1e-6, 1e11}});
+  const cfp::detail::planned_graph planned(g);
+  for (const int a : {0, 1}) {
+    const mesh_plans two = cfp::detail::of_mesh(planned, m, cfp::detail::joined(mesh, a), {});
+    const std::vector<int> choices = two.plans.found()->p.choices;
+    const held_axis held = cfp::detail::held_of(two.decisions, choices, 1 - a, 2 - 2 * a);
+    const decision_graph three = cfp::detail::decided(planned, mesh, {}, held);
+    const std::vector<int> both = cfp::detail::on_both(two.decisions, choices, three, a);
+    for (std::size_t n = 0; n < both.size(); ++n) {
+      if (three.nodes[n].kind != decision::strategy_of_part) {
+        CHECK(both[n] < 0);
+        continue;
+      }
+      INFO(three.nodes[n].label);
+      REQUIRE(both[n] >= 0);
+      const strategy& s = three.nodes[n].strategies[static_cast<std::size_t>(both[n])];
+      const strategy& of_two = two.decisions.nodes[n].strategies[static_cast<std::size_t>(choices[n])];
+      CHECK(s[a] == s[a + 1]);
+      CHECK(s[a] == of_two[a]);
+      CHECK(s[2 - 2 * a] == of_two[1 - a]);
+    }
+  }
+}
+
 TEST_CASE("when time is up the best known plan of the first mesh is the answer") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});

@@ -117,7 +117,7 @@ struct conversion_search {
   const mesh_shape& mesh;
   const Prices& prices;
   conversion_state* states = nullptr;
-  int room = 64, count = 0;  // by hand: the core includes no containers
+  int room = 64, count = 0;         // by hand: the core includes no containers
   unsigned moving = ~0U, goal = 0;  // the latter: the number of `to`
 
   template <class F>

@@ -65,8 +65,7 @@ constexpr unsigned number_of(const partition& p) {
   static_assert(max_axes * 8 <= 32 && max_dims * max_axes < 64);
   unsigned out = 0;
   for (int d = 0; d < p.rank(); ++d)
-    for (int i = 0; i < p.dims[d].size(); ++i)
-      out |= static_cast<unsigned>(1 + d * max_axes + i) << 8 * p.dims[d][i];
+    for (int i = 0; i < p.dims[d].size(); ++i) out |= static_cast<unsigned>(1 + d * max_axes + i) << 8 * p.dims[d][i];
   for (int a = 0; a < max_axes; ++a)
     if (p.partial[a].owed) out |= static_cast<unsigned>(1 + static_cast<int>(p.partial[a].combine)) << (8 * a + 6);
   return out;

@@ -32,7 +32,7 @@ struct machine_options {
   /// rest.
   std::vector<double> counted = {1, 0.5, 0.2};
   std::optional<std::int64_t> known_limit{};  ///< bytes that sums of parts are held to where nothing else found a plan
-  stage_clock* clock = nullptr;  ///< counts where the time goes
+  stage_clock* clock = nullptr;               ///< counts where the time goes
   /// That search meshes; 0: as many as run at a time here. What is found is the same, unless `until` ends it.
   unsigned threads = 0;
 

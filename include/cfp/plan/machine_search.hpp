@@ -5,8 +5,7 @@
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
-#include <cfp/plan/priced_plans.hpp>
-#include <cfp/plan/program_prices.hpp>
+#include <cfp/plan/plan_evaluator.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/described_conversions.hpp>
 
@@ -26,7 +25,8 @@ class machine_search {
                  described_conversions* conversions = nullptr)
       : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
         conversions_(conversions != nullptr ? *conversions : own_conversions_), options_(on(m, options, conversions_)),
-        times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_, conversions_.known) {}
+        times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_, conversions_.known),
+        evaluator_(g, d, options_, programs_) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -36,23 +36,12 @@ class machine_search {
   const cost_graph& costs() { return prices().counted.front(); }
 
   /// Prices a plan by its program.
-  evaluated evaluate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
-    evaluated out = begun(label, choices, order);
-    out.p.code = programs_.lowered(g_, out.p.shards, out.order);
-    set(out, programs_.of(out.p.code, g_));
-    return out;
+  evaluated evaluate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
+    return evaluator_.whole(label, choices, order, costs());
   }
-
-  /// The same by few of its equal segments, if there are many and it does not take about as much memory as there is.
-  evaluated estimate(const std::string& label, const std::vector<int>& choices, schedule order = {}) {
-    evaluated out = begun(label, choices, order);
-    const std::optional<program_price> price = programs_.by_few(out.p.shards, out.order);
-    constexpr double near = 0.05;
-    const auto limit = static_cast<double>(options_.memory);
-    if (!price || std::abs(price->peak - limit) < near * limit) return evaluate(label, choices, order);
-    out.whole = false;
-    set(out, *price);
-    return out;
+  /// The same by few of its equal segments, where they tell.
+  evaluated estimate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
+    return evaluator_.by_few(label, choices, order, costs());
   }
 
   /// A plan people use, what it leaves open solved; nothing if the model or the mesh does not allow it.
@@ -87,9 +76,7 @@ class machine_search {
       const auto begin = clock::now();
       described_times times(machine_, mesh_);
       times.effects = effects;
-      if (auto e =
-              in_alpas_way(counted, only_alpa(priced_by<roofline>(times).build(), g_, d_),
-                           exact_policy(), begin))
+      if (auto e = in_alpas_way(counted, only_alpa(priced_by<roofline>(times).build(), g_, d_), exact_policy(), begin))
         out.push_back(std::move(*e));
     };
     rung("bandwidth", {false, false, false});
@@ -143,8 +130,6 @@ class machine_search {
     return ended(std::move(out));
   }
 
-  long least = 0;  ///< bytes of the leanest plan that was evaluated
-
  private:
   using clock = std::chrono::steady_clock;
 
@@ -152,23 +137,6 @@ class machine_search {
     options.lowered_for.prices = &conversions.prices;
     if (options.memory == 0) options.memory = m.device.memory;
     return options;
-  }
-  evaluated begun(const std::string& label, const std::vector<int>& choices, schedule order) {
-    order.overlap = options_.overlap;
-    evaluated out;
-    out.order = order;
-    out.p.name = label;
-    out.p.choices = choices;
-    out.p.shards = shard(g_, d_, choices);
-    out.p.additive_ms = cfp::evaluate(costs(), choices).time;
-    return out;
-  }
-  void set(evaluated& e, const program_price& price) {
-    e.when = price.when;
-    e.p.predicted_ms = price.when.ms;
-    e.peak = std::lround(price.peak);
-    e.fits = e.peak <= options_.memory;
-    if (least == 0 || e.peak < least) least = e.peak;
   }
   // The plan to take has its program.
   priced_plans ended(priced_plans out) {
@@ -178,7 +146,7 @@ class machine_search {
       whole.gap = e->gap;
       *e = std::move(whole);
     }
-    out.least = least;
+    out.least = evaluator_.least;
     out.fitted = fitted_by_first_;
     return out;
   }
@@ -259,9 +227,10 @@ class machine_search {
   machine_options options_;
   described_times times_;
   program_prices programs_;
+  plan_evaluator evaluator_;
   std::optional<machine_costs> prices_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
-  std::optional<std::int64_t> fitted_, fitted_by_first_;  // a limit of sums of parts within which programs fit; of the first
+  std::optional<std::int64_t> fitted_, fitted_by_first_;     // limits of sums of parts within which programs fit
 };
 
 }  // namespace cfp

@@ -21,7 +21,7 @@ struct evaluated {
   schedule order;      ///< of its program
   long peak = 0;       ///< bytes of a device
   bool fits = true;    ///< within the limit
-  bool whole = true;   ///< or priced by a program with fewer of its equal segments: it has none yet
+  bool whole = true;   ///< or priced by a program with fewer of its equal segments: neither program nor sharding yet
   double seconds = 0;  ///< that finding it took
   double gap = 0;      ///< how far its sum of parts may be above the least, relative to it; infinite: nobody knows
 };
@@ -30,8 +30,8 @@ struct evaluated {
 struct priced_plans {
   std::vector<evaluated> candidates;  ///< found by sums of parts, the one that counts all that is communicated first
   std::vector<evaluated> usual, alpa;
-  cost_graph sums;  ///< of parts, that plans were found by
-  long least = 0;   ///< bytes of the leanest plan that was evaluated
+  cost_graph sums;                       ///< of parts, that plans were found by
+  long least = 0;                        ///< bytes of the leanest plan that was evaluated
   std::optional<std::int64_t> fitted{};  ///< bytes, the highest limit of sums of parts within which a program fitted
   /// Milliseconds that no sum of parts is below, all that is communicated counted, whatever memory it takes.
   double bound = -std::numeric_limits<double>::infinity();

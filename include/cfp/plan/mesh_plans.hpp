@@ -1,0 +1,55 @@
+// The plans of one mesh of a described machine.
+#pragma once
+
+#include <cfp/plan/machine_search.hpp>
+
+#include <limits>
+#include <string>
+
+namespace cfp::inline v0_1 {
+
+/// "2x4"
+inline std::string sizes_text(const mesh_shape& mesh) {
+  std::string out;
+  for (int a = 0; a < mesh.rank(); ++a) out.append(a ? "x" : "").append(std::to_string(mesh.size(a)));
+  return out;
+}
+
+/// The plans of one mesh.
+struct mesh_plans {
+  mesh_shape mesh;
+  decision_graph decisions;  ///< that choices of its plans are among
+  priced_plans plans;
+  bool searched = true;  ///< false: time was up before
+  double ms() const {
+    return plans.found() != nullptr ? plans.found()->when.ms : std::numeric_limits<double>::infinity();
+  }
+};
+
+namespace detail {
+
+// A graph to plan, and what no mesh changes.
+struct planned_graph {
+  explicit planned_graph(const graph& whole) : g(whole), blocks(parallel_blocks(whole)), again(whole, blocks) {}
+
+  const graph& g;
+  const block_structure blocks;
+  const repeats again;
+};
+
+inline decision_graph decided(const planned_graph& g, const mesh_shape& mesh, const machine_options& options,
+                              const held_axis& held = {}) {
+  const stage_timer deciding(options.clock, stage::strategies);
+  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held);
+}
+
+inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,
+                          const machine_options& options) {
+  mesh_plans out{mesh, decided(g, mesh, options), {}};
+  out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again).compare();
+  return out;
+}
+
+}  // namespace detail
+
+}  // namespace cfp
