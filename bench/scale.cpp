@@ -26,14 +26,17 @@ struct searched {
   std::string model, machine = "h100-8", mesh{};  ///< no mesh: all of one and two axes
   long batch = 32, sequence = 1024;
   int micro_batches = 1;
-  int axes = 2;        ///< most of a mesh
-  int nodes = 0;       ///< that the machine has in place of its own
-  long layers = 0;     ///< of the model in place of its own
-  long memory = 0;     ///< bytes of a device; 0: what the machine says
-  bool depth = false;  ///< one of a row of depths
+  int axes = 2;         ///< most of a mesh
+  int nodes = 0;        ///< that the machine has in place of its own
+  long layers = 0;      ///< of the model in place of its own
+  long memory = 0;      ///< bytes of a device; 0: what the machine says
+  bool depth = false;   ///< one of a row of depths
+  bool folded = false;  ///< its graph says "this layer, so many times"
 
   std::string label() const {
-    return model + (depth ? " x" + std::to_string(layers) : axes == 2 ? "" : " " + std::to_string(axes) + " axes");
+    return model + (depth       ? " x" + std::to_string(layers) + (folded ? " folded" : "")
+                    : axes == 2 ? ""
+                                : " " + std::to_string(axes) + " axes");
   }
 };
 
@@ -60,6 +63,9 @@ std::vector<searched> all_cases() {
   };
   for (const long layers : {100, 200, 400, 1000, 3000, 10000})
     out.push_back({.model = "gpt2", .mesh = "x=2,y=4", .layers = layers, .memory = 1L << 50, .depth = true});
+  for (const long layers : {100, 200, 400, 1000, 3000, 10000})
+    out.push_back(
+        {.model = "gpt2", .mesh = "x=2,y=4", .layers = layers, .memory = 1L << 50, .depth = true, .folded = true});
   return out;
 }
 
@@ -105,6 +111,7 @@ machine_plan find(const searched& s, stage_clock& clock) {
   sizes.batch = s.batch / s.micro_batches;
   sizes.sequence = s.sequence;
   sizes.layers = s.layers;
+  sizes.folded = s.folded;
   sizes.pad_to = 128;
   sizes.least_groups = m.devices();
   const graph forward = [&] {
@@ -208,7 +215,7 @@ int main(int argc, char** argv) {
       json entry{{"model", s.model},
                  {"axes", s.axes},
                  {"machine", s.nodes > 0 ? s.machine + " of " + std::to_string(s.nodes) + " nodes" : s.machine}};
-      if (s.depth) entry["layers"] = s.layers;
+      if (s.depth) entry["layers"] = s.layers, entry["folded"] = s.folded;
       entry.update(found);
       out[s.depth ? "depth" : "cases"].push_back(entry);
       if (!to.empty()) write_file(to, out.dump(1));

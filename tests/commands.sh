@@ -66,6 +66,7 @@ says "a program may use +1 GiB of a device$" "$cfp" sweep --mesh gpu=1 --seconds
 says "operators fused as kernels for GPUs compute them" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --summary "$folder/machine.json"
 holds "$folder/machine.json" '"step_ms"' '"kernels"'
 says "left out: the seconds given were over" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --seconds 0.001
+says "h.0-299.attn.c_attn.linear .x300." "$cfp" plan --model "$model" --machine a100-8 --seq 16 --mesh x=8 --layers 300
 says "^2x2x2 .* not compared" "$cfp" plan --model "$model" --machine a100-8 --seq 16 --axes 3
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
 holds "$folder/there.json" '"decisions"'

@@ -69,12 +69,13 @@ cfp::families::carried_file carried(const std::string& folder, const std::string
                                      "give " + option);
 }
 
-cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups) {
+cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
   const cfp::families::config_file file(carried("models", "--model", a.model).path);
   cfp::families::model_sizes sizes;
   sizes.batch = rows;
   sizes.sequence = a.sequence;
   sizes.layers = layers;
+  sizes.folded = folded;
   sizes.vocabulary = a.vocabulary;
   sizes.pad_to = 128;
   sizes.least_groups = least_groups;

@@ -61,8 +61,9 @@ inline bool is_first() { return process == 0; }
 /// --install` puts them.
 cfp::families::carried_file carried(const std::string& folder, const std::string& option, const std::string& asked);
 
-/// The model of a configuration file, `rows` sequences in a pass.
-cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups);
+/// The model of a configuration file, `rows` sequences in a pass. Of hundreds of layers, `folded`, few are written.
+cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups,
+                                      bool folded = false);
 
 /// A session, and what it is trained on.
 struct prepared {

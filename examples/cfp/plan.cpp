@@ -39,7 +39,9 @@ int plan_for_machine(const arguments& a) {
   if (sized.batch % a.micro_batches != 0)
     throw bad_input("--batch " + std::to_string(sized.batch) + " cannot be cut into " +
                     std::to_string(a.micro_batches) + " micro-batches of whole sequences");
-  const cfp::families::built_model net = make_model(sized, sized.batch / a.micro_batches, a.layers, m.devices());
+  const bool folded = a.save_plan.empty() && a.save_header.empty();
+  const cfp::families::built_model net =
+      make_model(sized, sized.batch / a.micro_batches, a.layers, m.devices(), folded);
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + net.sizes;
   if (a.backend == "cuda") {

@@ -14,9 +14,10 @@ inline config_file carried(const std::string& model) {
   return config_file(std::string(CFP_SOURCE_DIR) + "/examples/models/" + model + ".json");
 }
 
-inline gpt_config sized(long layers) {
+inline gpt_config sized(long layers, bool folded = false) {
   gpt_config c = read_gpt(carried("gpt2"));
   c.layers = layers;
+  c.folded = folded;
   return c;
 }
 
@@ -25,33 +26,39 @@ inline config_file tiny(const std::string& model) {
 }
 
 template <class Config>
-Config shallow(Config c, long layers) {
+Config shallow(Config c, long layers, bool folded) {
   c.layers = layers;
+  c.folded = folded;
   c.sequence = 16;
   return c;
 }
-inline graph llama_of_layers(long layers) { return refine(llama(shallow(read_llama(tiny("llama")), layers))); }
-inline graph mixtral_of_layers(long layers) {
+inline graph llama_of_layers(long layers, bool folded) {
+  return refine(llama(shallow(read_llama(tiny("llama")), layers, folded)));
+}
+inline graph mixtral_of_layers(long layers, bool folded) {
   const config_file file = tiny("mixtral");
-  return refine(mixtral(shallow(read_llama(file), layers), read_experts(file)));
+  return refine(mixtral(shallow(read_llama(file), layers, folded), read_experts(file)));
 }
-inline graph gshard_of_layers(long layers) {
+inline graph gshard_of_layers(long layers, bool folded) {
   const config_file file = tiny("gshard");
-  return refine(gshard(shallow(read_gpt(file), layers), read_experts(file)));
+  return refine(gshard(shallow(read_gpt(file), layers, folded), read_experts(file)));
 }
-inline graph t5_of_layers(long layers) { return refine(t5(shallow(read_t5(tiny("t5")), layers))); }
+inline graph t5_of_layers(long layers, bool folded) { return refine(t5(shallow(read_t5(tiny("t5")), layers, folded))); }
 
 struct family {
   const char* name;
-  graph (*forward)(long layers);
+  graph (*of_layers)(long layers, bool folded);
   long period;          // layers until they repeat
   long blocks, others;  // blocks of a period, and of what stands around the layers
   int unique_blocks;
+
+  graph forward(long layers, bool folded = false) const { return of_layers(layers, folded); }
 };
-inline const family known_families[] = {{"gpt", [](long n) { return refine(gpt(sized(n))); }, 1, 4, 3, 7},
-                                        {"llama", llama_of_layers, 1, 4, 3, 7},
-                                        {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
-                                        {"gshard", gshard_of_layers, 2, 14, 4, 16},
-                                        {"t5", t5_of_layers, 1, 10, 5, 12}};
+inline const family known_families[] = {
+    {"gpt", [](long n, bool folded) { return refine(gpt(sized(n, folded))); }, 1, 4, 3, 7},
+    {"llama", llama_of_layers, 1, 4, 3, 7},
+    {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
+    {"gshard", gshard_of_layers, 2, 14, 4, 16},
+    {"t5", t5_of_layers, 1, 10, 5, 12}};
 
 }  // namespace deep_families

@@ -4,6 +4,7 @@
 
 #include <cfp/block/segments.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ class repeats {
     for (const std::vector<int>& some : operations) text.push_back(fingerprint(g, some));
     for (std::size_t i = 0; i + 1 < operations.size(); ++i) like_next[i] = text[i] == text[i + 1] && wired_alike(g, i);
     find_who_stays(g);
+    for (const std::vector<int>& some : operations) {
+      const auto first = std::find_if(some.begin(), some.end(), [&](int o) { return is_forward(g.at(o)); });
+      times.push_back(first != some.end() ? g.at(*first).times : 1);
+    }
   }
 
   std::vector<std::vector<int>> operations;  ///< of each segment, with gradients, sums and updates, ascending
@@ -36,9 +41,15 @@ class repeats {
   /// and reads the same, or what stands where that does in the segment before, of its own, or behind.
   std::vector<bool> like_next;
   std::vector<bool> may_go;  ///< per segment: only neighbours read what it has
+  std::vector<long> times;   ///< of each: how many equal ones it stands for (`model::repeat`)
+
+  bool folded() const {
+    return std::any_of(times.begin(), times.end(), [](long n) { return n > 1; });
+  }
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static bool is_forward(const operation& o) { return o.when == phase::forward && o.origin < 0 && o.hub < 0; }
   static bool near(int a, int b) { return b >= 0 && a - b <= 1 && b - a <= 1; }
 
   void own_operations(const graph& g, const block_structure& s, const segmentation& found) {

@@ -11,6 +11,7 @@ namespace cfp::inline v0_1::families {
 struct model_sizes {
   long batch = 8, sequence = 1024;
   long layers = 0;      ///< 0: those of the configuration
+  bool folded = false;  ///< of many equal layers few are written (`model::repeat`): to be planned, not run
   long vocabulary = 0;  ///< 0: that of the configuration, up to a multiple of `pad_to`
   long pad_to = 1;
   long least_groups = 1;  ///< of sequences whose tokens are routed together
@@ -52,6 +53,7 @@ Config resized(Config c, const model_sizes& asked, built_model& out) {
   if (asked.layers > 0) c.layers = asked.layers;
   c.vocabulary =
       asked.vocabulary > 0 ? asked.vocabulary : (c.vocabulary + asked.pad_to - 1) / asked.pad_to * asked.pad_to;
+  c.folded = asked.folded;
   c.batch = asked.batch;
   c.sequence = asked.sequence;
   out.layers = c.layers;

@@ -64,8 +64,9 @@ inline graph with_balance(const model& net, tensor loss, const std::vector<tenso
   return out;
 }
 
-inline graph gshard(const gpt_config& c, const experts_config& e) {
+inline graph gshard(gpt_config c, const experts_config& e) {
   model net;
+  c.period = 2;
   std::vector<tensor> balance;
   const tensor loss = gpt_of(net, c, [&](model& m, tensor x, long l, double scale, double residual) {
     const std::string layer = "h." + std::to_string(l);

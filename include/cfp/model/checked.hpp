@@ -29,6 +29,16 @@ inline std::string said_shape(const value& v) {
   return "[" + out + "]";
 }
 
+/// What stands for many layers can be planned, not be run.
+inline void check_runs(const graph& g) {
+  for (const operation& o : g.operations)
+    if (o.times > 1)
+      throw bad_input("operation '" + std::string(g[o.results[0]].label.view()) + "' stands for " +
+                      std::to_string(o.times) +
+                      " equal ones (model::repeat): such a graph can only be planned for a machine that is described; "
+                      "make it without `folded`");
+}
+
 inline void check_loss(const graph& g) {
   if (g.loss < 0) throw bad_input("the model has no loss: set net.recorded.loss to the tensor that is minimised");
   if (g.loss >= g.value_count())

@@ -2,6 +2,7 @@
 // program they become.
 #pragma once
 
+#include <cfp/block/folded_decisions.hpp>
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
@@ -26,7 +27,9 @@ class machine_search {
       : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
         conversions_(conversions != nullptr ? *conversions : own_conversions_), options_(on(m, options, conversions_)),
         times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_, conversions_.known),
-        evaluator_(g, d, options_, programs_) {}
+        evaluator_(g, d, options_, programs_) {
+    if (again != nullptr && again->folded()) tied_ = folded_decisions(d, *again);
+  }
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -35,13 +38,13 @@ class machine_search {
   /// Sums of parts, with the first share of what weights communicate.
   const cost_graph& costs() { return prices().counted.front(); }
 
-  /// Prices a plan by its program.
+  /// Prices a plan by its program; where layers stand for many, by few of them.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
-    return evaluator_.whole(label, choices, order, costs());
+    return tied_ ? estimate(label, choices, order) : evaluator_.whole(label, choices, order, additive_ms(choices));
   }
   /// The same by few of its equal segments, where they tell.
   evaluated estimate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
-    return evaluator_.by_few(label, choices, order, costs());
+    return evaluator_.by_few(label, choices, order, additive_ms(choices));
   }
 
   /// A plan people use, what it leaves open solved; nothing if the model or the mesh does not allow it.
@@ -50,7 +53,7 @@ class machine_search {
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s = solved([&, &sums = costs()] { return solve(fixed(sums, choices), brief()); });
+    const solution s = solved([&, &sums = costs()] { return solve(tied(fixed(sums, choices)), brief()); });
     if (!s.feasible) return std::nullopt;
     evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);
@@ -138,9 +141,13 @@ class machine_search {
     if (options.memory == 0) options.memory = m.device.memory;
     return options;
   }
-  // The plan to take has its program.
+  // The plan to take has its program; where layers stand for many, that of those there are.
   priced_plans ended(priced_plans out) {
-    for (evaluated* e = out.found(); e != nullptr && !e->whole; e = out.found()) {
+    if (evaluated* e = out.found(); e != nullptr && tied_) {
+      e->p.shards = shard(g_, d_, e->p.choices);
+      e->p.code = programs_.lowered(g_, e->p.shards, e->order);
+    }
+    for (evaluated* e = out.found(); e != nullptr && !e->whole && !tied_; e = out.found()) {
       evaluated whole = evaluate(e->p.name, e->p.choices, e->order);
       whole.seconds = e->seconds;
       whole.gap = e->gap;
@@ -154,11 +161,11 @@ class machine_search {
   template <class Policy>
   std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
                                         clock::time_point begin) {
-    const solution s = solved([&] { return by.solve(priced, brief()); });
+    const solution s = solved([&] { return by.solve(tied(priced), brief()); });
     if (!s.feasible) return std::nullopt;
     const cost_graph& sums = costs();
     evaluated out = estimate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
-                               return solved([&] { return by.solve(fixed(sums, open), brief()); }).choices;
+                               return solved([&] { return by.solve(tied(fixed(sums, open)), brief()); }).choices;
                              }));
     out.seconds = since(begin);
     out.gap = s.gap();
@@ -167,7 +174,15 @@ class machine_search {
   template <class Solve>
   solution solved(const Solve& by) const {
     const stage_timer solving(options_.clock, stage::solve);
-    return by();
+    solution out = by();
+    if (tied_ && out.feasible) out.choices = tied_->of_nodes(out.choices);
+    return out;
+  }
+  cost_graph tied(cost_graph sums) const { return tied_ ? (*tied_)(sums) : std::move(sums); }
+  double additive_ms(const std::vector<int>& choices) {
+    if (!tied_) return cfp::evaluate(costs(), choices).time;
+    if (!tied_sums_) tied_sums_ = tied(costs());
+    return cfp::evaluate(*tied_sums_, tied_->of_sets(choices)).time;
   }
   template <class Pricing>
   Pricing priced_by(const described_times& times) {
@@ -184,7 +199,8 @@ class machine_search {
   // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
   // program needs is about, but not quite, the sum of its parts. `of_all`: all that is communicated is counted.
   std::optional<evaluated> within_limit(const cost_graph& sums, bool of_all) {
-    limit_solver solver(sums);
+    const cost_graph searched = tied(sums);
+    limit_solver solver(searched);
     std::optional<evaluated> best = within_limit(solver, limits_of_sums(options_.memory, fitted_), of_all);
     if (!best && options_.known_limit && !options_.over())
       best = within_limit(solver, limits_of_sums(options_.memory, options_.known_limit), false);
@@ -229,6 +245,8 @@ class machine_search {
   program_prices programs_;
   plan_evaluator evaluator_;
   std::optional<machine_costs> prices_;
+  std::optional<tied_nodes> tied_;  // where layers stand for many
+  std::optional<cost_graph> tied_sums_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
   std::optional<std::int64_t> fitted_, fitted_by_first_;     // limits of sums of parts within which programs fit
 };

@@ -2,9 +2,9 @@
 // equal segments.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/plan/priced_plans.hpp>
 #include <cfp/plan/program_prices.hpp>
-#include <cfp/solve/cost_graph.hpp>
 
 #include <cmath>
 #include <optional>
@@ -19,23 +19,29 @@ class plan_evaluator {
   plan_evaluator(const graph& g, const decision_graph& d, const machine_options& options, program_prices& programs)
       : g_(g), d_(d), options_(options), programs_(programs) {}
 
-  /// Prices a plan by its program. `sums` are of parts.
+  /// Prices a plan by its program. `additive_ms`: the sum of its parts.
   evaluated whole(const std::string& label, const std::vector<int>& choices, const schedule& order,
-                  const cost_graph& sums) {
-    evaluated out = begun(label, choices, order, sums);
+                  double additive_ms) {
+    evaluated out = begun(label, choices, order, additive_ms);
     out.p.code = programs_.lowered(g_, out.p.shards, out.order);
     set(out, programs_.of(out.p.code, g_));
     return out;
   }
 
-  /// The same by few of its equal segments, if there are many and it does not take about as much memory as there is.
+  /// The same by few of its equal segments, if there are many and it does not take about as much memory as there is, or
+  /// if they stand for more. Throws bad_input where these cannot be told by few.
   evaluated by_few(const std::string& label, const std::vector<int>& choices, const schedule& order,
-                   const cost_graph& sums) {
-    evaluated out = begun(label, choices, order, sums);
+                   double additive_ms) {
+    evaluated out = begun(label, choices, order, additive_ms);
     const std::optional<program_price> price = programs_.by_few(out.p.shards, out.order);
     constexpr double near = 0.05;
     const auto limit = static_cast<double>(options_.memory);
-    if (!price || std::abs(price->peak - limit) < near * limit) return whole(label, choices, order, sums);
+    if (programs_.folded()) {
+      if (!price)
+        throw bad_input("plan " + label + ": few of its layers do not tell what many take; make the model unfolded");
+    } else if (!price || std::abs(price->peak - limit) < near * limit) {
+      return whole(label, choices, order, additive_ms);
+    }
     out.whole = false;
     out.p.shards = {};  // of many plans of many layers, it is most of what they hold
     set(out, *price);
@@ -46,14 +52,14 @@ class plan_evaluator {
 
  private:
   evaluated begun(const std::string& label, const std::vector<int>& choices, const schedule& order,
-                  const cost_graph& sums) const {
+                  double additive_ms) const {
     evaluated out;
     out.order = order;
     out.order.overlap = options_.overlap;
     out.p.name = label;
     out.p.choices = choices;
     out.p.shards = shard(g_, d_, choices);
-    out.p.additive_ms = cfp::evaluate(sums, choices).time;
+    out.p.additive_ms = additive_ms;
     return out;
   }
   void set(evaluated& e, const program_price& price) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -74,8 +75,10 @@ class program_prices {
   std::optional<program_price> by_few(const sharding& plan, const schedule& order) {
     if (repeats_ == nullptr) return std::nullopt;
     std::vector<equal_segments> stretches;
-    for (const equal_segments& s : equally_sharded(*repeats_, plan))
-      if (s.count > kept + 2) stretches.push_back(s);
+    for (const equal_segments& s : equally_sharded(*repeats_, plan)) {
+      if (s.count > kept + 2 || (s.count > kept && stands_for(s) > s.count)) stretches.push_back(s);
+      else if (stands_for(s) > s.count) return std::nullopt;
+    }
     if (stretches.empty()) return std::nullopt;
     std::vector<bool> left_out(repeats_->operations.size());
     const auto between = [&](const equal_segments& s) { return static_cast<std::size_t>(s.first + kept / 2); };
@@ -89,12 +92,19 @@ class program_prices {
       longer[between(s)] = false;
       const std::optional<detail::growing_price> one_more = in_short(plan, order, longer);
       if (!one_more) return std::nullopt;
-      out.add(*one_more, *base, s.count - kept);
+      out.add(*one_more, *base, static_cast<double>(stands_for(s) - kept));
     }
     return out.price();
   }
 
+  /// Whether segments stand for more than there are: no program is that of a plan as a whole.
+  bool folded() const { return repeats_ != nullptr && repeats_->folded(); }
+
  private:
+  long stands_for(const equal_segments& s) const {
+    const auto first = repeats_->times.begin() + s.first;
+    return std::accumulate(first, first + s.count, 0L);
+  }
   std::optional<detail::growing_price> in_short(const sharding& plan, const schedule& order,
                                                 const std::vector<bool>& left_out) {
     auto at = short_.find(left_out);

@@ -11,6 +11,12 @@
 
 namespace cfp::inline v0_1::detail {
 
+/// How many a decision stands for.
+inline long times_of(const decision& d, const graph& g) {
+  const int o = d.operations.empty() ? g[d.index].producer : d.operations.front();
+  return o < 0 ? 1 : g.at(o).times;
+}
+
 /// Decisions that have a choice: those of parts, then what shared tensors do. `costs` may be empty.
 inline std::vector<plan_line> lines_of(const plan& p, const graph& g, const decision_graph& d,
                                        const cost_graph& costs) {
@@ -22,7 +28,8 @@ inline std::vector<plan_line> lines_of(const plan& p, const graph& g, const deci
       const auto c = static_cast<std::size_t>(p.choices[n]);
       if ((node.kind == decision::strategy_of_part) != of_part || node.choices() < 2) continue;
       const double ms = costs.nodes.empty() || node.operations.empty() ? 0 : costs.nodes[n].time[c];
-      out.push_back({of_part ? node.label : decision_label(node), node.names[c], of_part, ms, sent[n]});
+      out.push_back(
+          {of_part ? node.label : decision_label(node), node.names[c], of_part, ms, sent[n], times_of(node, g)});
     }
   return out;
 }

@@ -178,11 +178,13 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
 
 CFP_INLINE void machine_plan::save_plan(const std::string& path) const {
   if (!of) throw bad_input("no plan fits: there is none to save");
+  detail::check_runs(of->g);
   write_file(path, to_json(best, of->g, of->mesh, of->decisions, of->id).dump(1));
 }
 
 CFP_INLINE void machine_plan::save_header(const std::string& path) const {
   if (!of) throw bad_input("no plan fits: there is none to save");
+  detail::check_runs(of->g);
   const block_structure blocks = parallel_blocks(of->g);
   const segmentation parts = segments(of->g, blocks);
   const segment_times shares(blocks, parts, of->decisions);

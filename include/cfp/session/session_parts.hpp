@@ -106,6 +106,7 @@ CFP_INLINE session::parts::parts(const graph& forward, session_options options)
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();
   tell("making the training graph");
+  detail::check_runs(forward);
   g = differentiate(refine(checked(forward)), checked(o.how));
   tell("finding blocks");
   blocks = parallel_blocks(g);

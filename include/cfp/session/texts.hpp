@@ -10,6 +10,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <ostream>
 
 namespace cfp::inline v0_1 {
@@ -57,17 +58,20 @@ inline std::pair<std::size_t, std::size_t> layer_of(const std::string& label) {
 /// Decisions of layers that are alike, once.
 struct alike_lines {
   plan_line first;
-  std::vector<long> layers;
+  std::vector<long> layers, times;  // where each begins, and how many it stands for
   std::pair<std::size_t, std::size_t> layer;
 
+  long count() const { return std::accumulate(times.begin(), times.end(), 0L); }
+
   std::string label() const {
-    if (layers.size() < 2) return first.decision;
+    if (count() < 2) return first.decision;
     std::string numbers;
     for (std::size_t i = 0; i < layers.size();) {
       std::size_t j = i;
-      while (j + 1 < layers.size() && layers[j + 1] == layers[j] + 1) ++j;
+      while (j + 1 < layers.size() && layers[j + 1] == layers[j] + times[j]) ++j;
+      const long last = layers[j] + times[j] - 1;
       numbers += (numbers.empty() ? "" : ",") + std::to_string(layers[i]);
-      if (j > i) numbers += "-" + std::to_string(layers[j]);
+      if (last > layers[i]) numbers += "-" + std::to_string(last);
       i = j + 1;
     }
     std::string out = first.decision;
@@ -85,8 +89,10 @@ inline std::vector<alike_lines> alike(const std::vector<plan_line>& lines) {
     if (length > 0) key.replace(from, length, "*");
     key += "|" + std::to_string(seen[l.decision]++) + "|" + l.choice + "|" + sent_text(l.sent);
     const auto [found, fresh] = at.try_emplace(key, out.size());
-    if (fresh) out.push_back({l, {}, {from, length}});
-    if (length > 0) out[found->second].layers.push_back(std::stol(l.decision.substr(from, length)));
+    if (fresh) out.push_back({l, {}, {}, {from, length}});
+    if (length == 0) continue;
+    out[found->second].layers.push_back(std::stol(l.decision.substr(from, length)));
+    out[found->second].times.push_back(l.times);
   }
   return out;
 }
@@ -116,7 +122,7 @@ inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>
   out << legend(shown) << "\n\n" << printed("%-40s %-26s %8s  %s\n", "decision", "choice", "ms", "each rank sends");
   for (const alike_lines& l : alike(shown)) {
     std::string label = l.label();
-    if (l.layers.size() > 1) label += printed(" (x%zu)", l.layers.size());
+    if (l.count() > 1) label += printed(" (x%ld)", l.count());
     const std::string ms = l.first.ms > 0 ? printed("%.2f", l.first.ms) : "";
     const std::string choice = l.first.choice, sent = sent_text(l.first.sent);
     out << printed("%-40s %-26s", label.c_str(), choice.c_str());
