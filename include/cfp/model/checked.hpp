@@ -35,7 +35,7 @@ inline void check_runs(const graph& g) {
     if (o.times > 1)
       throw bad_input("operation '" + std::string(g[o.results[0]].label.view()) + "' stands for " +
                       std::to_string(o.times) +
-                      " equal ones (model::repeat): such a graph can only be planned for a machine that is described; "
+                      " equal ones (cfp::repeat): such a graph can only be planned for a machine that is described; "
                       "make it without `folded`");
 }
 

@@ -1,6 +1,8 @@
 // Which of many equal layers are written down, and how many each of them stands for.
 #pragma once
 
+#include <cfp/model/model.hpp>
+
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -38,6 +40,20 @@ constexpr std::vector<layer_copy> written_layers(long n, bool folded) {
   }
   for (long l = 0; l < at_ends; ++l) write(1);
   return out;
+}
+
+/// Does `layer(number)` n times; each works on what the one before made. Layers are equal every `period`. With `folded`
+/// and n large the graph has few of them, some of which stand for many (`operation::times`): it can be planned for a
+/// machine that is described, and not be run.
+template <class Layer>
+constexpr void repeat(model& net, long n, long period, bool folded, Layer&& layer) {
+  const bool fold = folded && n % period == 0;
+  const long together = fold ? period : 1;
+  for (const layer_copy& c : written_layers(n / together, fold)) {
+    net.times = c.times;
+    for (long l = 0; l < together; ++l) layer(together * c.number + l);
+  }
+  net.times = 1;
 }
 
 }  // namespace cfp

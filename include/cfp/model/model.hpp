@@ -3,7 +3,6 @@
 
 #include <cfp/core/binding_explainer.hpp>
 #include <cfp/core/shape_error.hpp>
-#include <cfp/model/equal_layers.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/model/shape_problem.hpp>
 #include <cfp/model/tensor.hpp>
@@ -73,18 +72,7 @@ class model {
   }
   constexpr const long_name& scope() const { return scope_; }
 
-  /// Does `layer(number)` n times; each works on what the one before made. Layers are equal every `period`. With
-  /// `folded` and n large the graph has few of them, some of which stand for many (`operation::times`): it can be
-  /// planned for a machine that is described, and not be run.
-  template <class Layer>
-  constexpr void repeat(long n, long period, bool folded, Layer&& layer) {
-    const bool fold = folded && n % period == 0;
-    for (const layer_copy& c : written_layers(fold ? n / period : n, fold)) {
-      times_ = c.times;
-      for (long l = 0; l < (fold ? period : 1); ++l) layer((fold ? period : 1) * c.number + l);
-      times_ = 1;
-    }
-  }
+  long times = 1;  ///< as many equal operations what is recorded stands for (`repeat`)
 
   constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
                        const list<size_of, 4>& given, const source_place& at = {});
@@ -137,7 +125,6 @@ class model {
 
   long_name scope_;
   source_place at_;  // the call that is recorded
-  long times_ = 1;   // what is recorded stands for as many
   on_problem then_;
 };
 
@@ -226,13 +213,8 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   const parsed_rule read = rule_of(op, operands);
   const binding b = bind(op, read, operands, given);
   if (b.problem) return fail(problem);
-  operation o;
-  o.op = &op;
-  o.r = b.r;
-  o.sizes = b.sizes;
-  o.operands = operands;
-  o.scalars = scalars;
-  o.times = times_;
+  operation o{&op, b.r, b.sizes, operands, {}, scalars};
+  o.times = times;
   if (scalars.size() != op.scalars)
     return fail_at(op, "is given ", static_cast<long>(scalars.size()), " numbers behind its operands, takes ",
                    static_cast<long>(op.scalars));

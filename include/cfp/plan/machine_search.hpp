@@ -2,7 +2,7 @@
 // program they become.
 #pragma once
 
-#include <cfp/block/folded_decisions.hpp>
+#include <cfp/plan/folded_decisions.hpp>
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/memory_limit.hpp>
@@ -27,9 +27,7 @@ class machine_search {
       : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
         conversions_(conversions != nullptr ? *conversions : own_conversions_), options_(on(m, options, conversions_)),
         times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_, conversions_.known),
-        evaluator_(g, d, options_, programs_) {
-    if (again != nullptr && again->folded()) tied_ = folded_decisions(d, *again);
-  }
+        evaluator_(g, d, options_, programs_), folded_(d, again) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -40,11 +38,12 @@ class machine_search {
 
   /// Prices a plan by its program; where layers stand for many, by few of them.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
-    return tied_ ? estimate(label, choices, order) : evaluator_.whole(label, choices, order, additive_ms(choices));
+    return folded_ ? estimate(label, choices, order)
+                   : evaluator_.whole(label, choices, order, folded_.time(costs(), choices));
   }
   /// The same by few of its equal segments, where they tell.
   evaluated estimate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
-    return evaluator_.by_few(label, choices, order, additive_ms(choices));
+    return evaluator_.by_few(label, choices, order, folded_.time(costs(), choices));
   }
 
   /// A plan people use, what it leaves open solved; nothing if the model or the mesh does not allow it.
@@ -53,7 +52,7 @@ class machine_search {
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s = solved([&, &sums = costs()] { return solve(tied(fixed(sums, choices)), brief()); });
+    const solution s = solved([&, &sums = costs()] { return solve(folded_.of(fixed(sums, choices)), brief()); });
     if (!s.feasible) return std::nullopt;
     evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);
@@ -143,11 +142,11 @@ class machine_search {
   }
   // The plan to take has its program; where layers stand for many, that of those there are.
   priced_plans ended(priced_plans out) {
-    if (evaluated* e = out.found(); e != nullptr && tied_) {
+    if (evaluated* e = out.found(); e != nullptr && folded_) {
       e->p.shards = shard(g_, d_, e->p.choices);
       e->p.code = programs_.lowered(g_, e->p.shards, e->order);
     }
-    for (evaluated* e = out.found(); e != nullptr && !e->whole && !tied_; e = out.found()) {
+    for (evaluated* e = out.found(); e != nullptr && !e->whole && !folded_; e = out.found()) {
       evaluated whole = evaluate(e->p.name, e->p.choices, e->order);
       whole.seconds = e->seconds;
       whole.gap = e->gap;
@@ -161,11 +160,11 @@ class machine_search {
   template <class Policy>
   std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
                                         clock::time_point begin) {
-    const solution s = solved([&] { return by.solve(tied(priced), brief()); });
+    const solution s = solved([&] { return by.solve(folded_.of(priced), brief()); });
     if (!s.feasible) return std::nullopt;
     const cost_graph& sums = costs();
     evaluated out = estimate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
-                               return solved([&] { return by.solve(tied(fixed(sums, open)), brief()); }).choices;
+                               return solved([&] { return by.solve(folded_.of(fixed(sums, open)), brief()); }).choices;
                              }));
     out.seconds = since(begin);
     out.gap = s.gap();
@@ -174,15 +173,7 @@ class machine_search {
   template <class Solve>
   solution solved(const Solve& by) const {
     const stage_timer solving(options_.clock, stage::solve);
-    solution out = by();
-    if (tied_ && out.feasible) out.choices = tied_->of_nodes(out.choices);
-    return out;
-  }
-  cost_graph tied(cost_graph sums) const { return tied_ ? (*tied_)(sums) : std::move(sums); }
-  double additive_ms(const std::vector<int>& choices) {
-    if (!tied_) return cfp::evaluate(costs(), choices).time;
-    if (!tied_sums_) tied_sums_ = tied(costs());
-    return cfp::evaluate(*tied_sums_, tied_->of_sets(choices)).time;
+    return folded_.all(by());
   }
   template <class Pricing>
   Pricing priced_by(const described_times& times) {
@@ -199,7 +190,7 @@ class machine_search {
   // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
   // program needs is about, but not quite, the sum of its parts. `of_all`: all that is communicated is counted.
   std::optional<evaluated> within_limit(const cost_graph& sums, bool of_all) {
-    const cost_graph searched = tied(sums);
+    const cost_graph searched = folded_.of(sums);
     limit_solver solver(searched);
     std::optional<evaluated> best = within_limit(solver, limits_of_sums(options_.memory, fitted_), of_all);
     if (!best && options_.known_limit && !options_.over())
@@ -244,9 +235,8 @@ class machine_search {
   described_times times_;
   program_prices programs_;
   plan_evaluator evaluator_;
+  const folding folded_;
   std::optional<machine_costs> prices_;
-  std::optional<tied_nodes> tied_;  // where layers stand for many
-  std::optional<cost_graph> tied_sums_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
   std::optional<std::int64_t> fitted_, fitted_by_first_;     // limits of sums of parts within which programs fit
 };

@@ -5,11 +5,14 @@
 #include <cfp/block/repeats.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/model/equal_layers.hpp>
+#include <cfp/solve/solution.hpp>
 #include <cfp/solve/tied.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -67,5 +70,29 @@ inline tied_nodes folded_decisions(const decision_graph& d, const repeats& r) {
   }
   return out;
 }
+
+/// What solvers are given of decisions, where layers may stand for many.
+class folding {
+ public:
+  /// Without repeats, or if no segment stands for many, all is as it is.
+  folding(const decision_graph& d, const repeats* r) {
+    if (r != nullptr && r->folded()) tied_ = folded_decisions(d, *r);
+  }
+  explicit operator bool() const { return tied_.has_value(); }
+
+  cost_graph of(cost_graph sums) const { return tied_ ? (*tied_)(sums) : std::move(sums); }
+  /// With the choices of all decisions.
+  solution all(solution s) const {
+    if (tied_ && s.feasible) s.choices = tied_->of_nodes(s.choices);
+    return s;
+  }
+  /// Of a choice for all decisions.
+  double time(const cost_graph& sums, const std::vector<int>& choices) const {
+    return tied_ ? evaluate((*tied_)(sums), tied_->of_sets(choices)).time : evaluate(sums, choices).time;
+  }
+
+ private:
+  std::optional<tied_nodes> tied_;
+};
 
 }  // namespace cfp
