@@ -26,24 +26,24 @@ inline config_file tiny(const std::string& model) {
 }
 
 template <class Config>
-Config shallow(Config c, long layers, bool folded) {
+Config shallow(Config c, long layers, bool folded = false) {
   c.layers = layers;
   c.folded = folded;
   c.sequence = 16;
   return c;
 }
-inline graph llama_of_layers(long layers, bool folded) {
+inline graph llama_of_layers(long layers, bool folded = false) {
   return refine(llama(shallow(read_llama(tiny("llama")), layers, folded)));
 }
-inline graph mixtral_of_layers(long layers, bool folded) {
+inline graph mixtral_of_layers(long layers, bool folded = false) {
   const config_file file = tiny("mixtral");
   return refine(mixtral(shallow(read_llama(file), layers, folded), read_experts(file)));
 }
-inline graph gshard_of_layers(long layers, bool folded) {
+inline graph gshard_of_layers(long layers, bool folded = false) {
   const config_file file = tiny("gshard");
   return refine(gshard(shallow(read_gpt(file), layers, folded), read_experts(file)));
 }
-inline graph t5_of_layers(long layers, bool folded) { return refine(t5(shallow(read_t5(tiny("t5")), layers, folded))); }
+inline graph t5_of_layers(long layers, bool folded = false) { return refine(t5(shallow(read_t5(tiny("t5")), layers, folded))); }
 
 struct family {
   const char* name;
