@@ -61,11 +61,10 @@ std::vector<searched> all_cases() {
        .micro_batches = 8,
        .nodes = 128},
   };
-  for (const long layers : {100, 200, 400, 1000, 3000, 10000})
-    out.push_back({.model = "gpt2", .mesh = "x=2,y=4", .layers = layers, .memory = 1L << 50, .depth = true});
-  for (const long layers : {100, 200, 400, 1000, 3000, 10000})
-    out.push_back(
-        {.model = "gpt2", .mesh = "x=2,y=4", .layers = layers, .memory = 1L << 50, .depth = true, .folded = true});
+  for (const bool folded : {false, true})
+    for (const long layers : {100, 200, 400, 1000, 3000, 10000})
+      out.push_back(
+          {.model = "gpt2", .mesh = "x=2,y=4", .layers = layers, .memory = 1L << 50, .depth = true, .folded = folded});
   return out;
 }
 
