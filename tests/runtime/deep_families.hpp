@@ -43,7 +43,9 @@ inline graph gshard_of_layers(long layers, bool folded = false) {
   const config_file file = tiny("gshard");
   return refine(gshard(shallow(read_gpt(file), layers, folded), read_experts(file)));
 }
-inline graph t5_of_layers(long layers, bool folded = false) { return refine(t5(shallow(read_t5(tiny("t5")), layers, folded))); }
+inline graph t5_of_layers(long layers, bool folded = false) {
+  return refine(t5(shallow(read_t5(tiny("t5")), layers, folded)));
+}
 
 struct family {
   const char* name;

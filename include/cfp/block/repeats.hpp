@@ -41,7 +41,7 @@ class repeats {
   /// and reads the same, or what stands where that does in the segment before, of its own, or behind.
   std::vector<bool> like_next;
   std::vector<bool> may_go;  ///< per segment: only neighbours read what it has
-  std::vector<long> times;   ///< of each: how many equal ones it stands for (`repeat`)
+  std::vector<long> times;   ///< of each: how many equal ones it stands for (`repeat_layers`)
 
   bool folded() const {
     return std::any_of(times.begin(), times.end(), [](long n) { return n > 1; });

@@ -11,7 +11,7 @@ namespace cfp::inline v0_1::families {
 struct model_sizes {
   long batch = 8, sequence = 1024;
   long layers = 0;      ///< 0: those of the configuration
-  bool folded = false;  ///< of many equal layers few are written (`repeat`): to be planned, not run
+  bool folded = false;  ///< of many equal layers few are written (`repeat_layers`): to be planned, not run
   long vocabulary = 0;  ///< 0: that of the configuration, up to a multiple of `pad_to`
   long pad_to = 1;
   long least_groups = 1;  ///< of sequences whose tokens are routed together

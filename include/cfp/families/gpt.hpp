@@ -22,7 +22,7 @@ struct gpt_config {
   double deviation = 0.02;                                                    ///< of the initial weights
   double embedding_dropout = 0, attention_dropout = 0, residual_dropout = 0;  ///< shares of elements
   long batch = 4, sequence = 128;
-  bool folded = false;           ///< of many equal layers few are written (`repeat`)
+  bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
   long period = 1;               ///< layers are equal every so many
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 
@@ -99,7 +99,7 @@ tensor gpt_of(model& net, const gpt_config& c, Layer&& layer) {
 
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.width / c.heads));
   const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
-  repeat(net, c.layers, c.period, c.folded, [&](long l) { x = layer(net, x, l, scale, residual); });
+  repeat_layers(net, c.layers, c.period, c.folded, [&](long l) { x = layer(net, x, l, scale, residual); });
   net.scope("ln_f");
   const tensor last = gpt_norm(net, x, c);
   net.scope("");

@@ -11,7 +11,7 @@ struct llama_config {
   double epsilon = 1e-5, rope = 10000, deviation = 0.02;
   bool tied = true;
   long batch = 4, sequence = 128;
-  bool folded = false;           ///< of many equal layers few are written (`repeat`)
+  bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 };
 
@@ -73,7 +73,7 @@ tensor llama_of(model& net, const llama_config& c, Layer&& layer) {
   const tensor words = net.weight("model.embed_tokens.weight", {vocabulary, embedding}, {0, c.deviation});
   tensor x = lookup(words, tokens);
   const double residual = c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
-  repeat(net, c.layers, 1, c.folded, [&](long l) { x = layer(net, x, l, residual); });
+  repeat_layers(net, c.layers, 1, c.folded, [&](long l) { x = layer(net, x, l, residual); });
   net.scope("model.norm");
   const tensor last = llama_norm(net, x, c.width, c.epsilon);
   net.scope("");

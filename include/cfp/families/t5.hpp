@@ -13,7 +13,7 @@ struct t5_config {
   long layers = 6, heads = 8, depth = 64, width = 512, hidden = 2048, vocabulary = 32128, buckets = 32, farthest = 128;
   double epsilon = 1e-6, dropout = 0;
   long batch = 4, sequence = 32;
-  bool folded = false;           ///< of many equal layers few are written (`repeat`)
+  bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 };
 
@@ -94,7 +94,7 @@ inline graph t5(const t5_config& c) {
   };
   const tensor around = table("encoder", source, "distances");
   tensor x = dropped(lookup(shared, tokens), c.dropout);
-  repeat(net, c.layers, 1, c.folded, [&](long l) {
+  repeat_layers(net, c.layers, 1, c.folded, [&](long l) {
     const std::string layer = "encoder.block." + std::to_string(l) + ".layer.";
     x = t5_attention(net, x, x, &around, c, layer + "0", "SelfAttention", everywhere);
     x = t5_mlp(net, x, c, layer + "1");
@@ -104,7 +104,7 @@ inline graph t5(const t5_config& c) {
   net.scope("");
   const tensor behind = table("decoder", sequence, "decoder_distances");
   tensor y = dropped(lookup(shared, decoder_tokens), c.dropout);
-  repeat(net, c.layers, 1, c.folded, [&](long l) {
+  repeat_layers(net, c.layers, 1, c.folded, [&](long l) {
     const std::string layer = "decoder.block." + std::to_string(l) + ".layer.";
     y = t5_attention(net, y, y, &behind, c, layer + "0", "SelfAttention", causal);
     y = t5_attention(net, y, memory, nullptr, c, layer + "1", "EncDecAttention", everywhere);

@@ -33,10 +33,10 @@ inline std::string said_shape(const value& v) {
 inline void check_runs(const graph& g) {
   for (const operation& o : g.operations)
     if (o.times > 1)
-      throw bad_input("operation '" + std::string(g[o.results[0]].label.view()) + "' stands for " +
-                      std::to_string(o.times) +
-                      " equal ones (cfp::repeat): such a graph can only be planned for a machine that is described; "
-                      "make it without `folded`");
+      throw bad_input(
+          "operation '" + std::string(g[o.results[0]].label.view()) + "' stands for " + std::to_string(o.times) +
+          " equal ones (cfp::repeat_layers): such a graph can only be planned for a machine that is described; "
+          "make it without `folded`");
 }
 
 inline void check_loss(const graph& g) {

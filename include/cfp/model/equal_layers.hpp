@@ -46,7 +46,7 @@ constexpr std::vector<layer_copy> written_layers(long n, bool folded) {
 /// and n large the graph has few of them, some of which stand for many (`operation::times`): it can be planned for a
 /// machine that is described, and not be run.
 template <class Layer>
-constexpr void repeat(model& net, long n, long period, bool folded, Layer&& layer) {
+constexpr void repeat_layers(model& net, long n, long period, bool folded, Layer&& layer) {
   const bool fold = folded && n % period == 0;
   const long together = fold ? period : 1;
   for (const layer_copy& c : written_layers(n / together, fold)) {

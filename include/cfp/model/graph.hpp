@@ -80,7 +80,7 @@ struct operation {
   phase when = phase::forward;
   int origin = -1;  ///< backward operations: the forward operation this is a gradient of
   int hub = -1;     ///< sums of gradients and updates: the value they belong to
-  long times = 1;   ///< how many equal ones, one behind the other, a forward operation stands for (`repeat`)
+  long times = 1;   ///< how many equal ones, one behind the other, a forward operation stands for (`repeat_layers`)
 };
 
 /// What a vector holds per value or operation. Classes, because not every standard library fills a vector of plain

@@ -72,7 +72,7 @@ class model {
   }
   constexpr const long_name& scope() const { return scope_; }
 
-  long times = 1;  ///< as many equal operations what is recorded stands for (`repeat`)
+  long times = 1;  ///< as many equal operations what is recorded stands for (`repeat_layers`)
 
   constexpr int record(const op_info& op, const list<int, max_operands>& operands, const list<double, 8>& scalars,
                        const list<size_of, 4>& given, const source_place& at = {});

@@ -49,7 +49,7 @@ struct plan_line {
   bool of_part = true;      ///< what a parallel block splits; else what a shared tensor does
   double ms = 0;            ///< what it computes takes so long, by itself; 0: nothing, or not known
   collective_count sent{};  ///< for it, by each rank
-  long times = 1;           ///< decisions of so many layers in a row it stands for (`repeat`)
+  long times = 1;           ///< decisions of so many layers in a row it stands for (`repeat_layers`)
 };
 
 /// What planning found.
