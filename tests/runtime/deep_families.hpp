@@ -4,6 +4,10 @@
 #include <cfp/families/read_config.hpp>
 #include <cfp/model/differentiate.hpp>
 
+#include <cstddef>
+#include <iterator>
+#include <string>
+
 namespace deep_families {
 
 using namespace cfp;
@@ -62,5 +66,14 @@ inline const family known_families[] = {
     {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
     {"gshard", gshard_of_layers, 2, 14, 4, 16},
     {"t5", t5_of_layers, 1, 10, 5, 12}};
+
+/// How many of them to look at; sanitizers are slow.
+constexpr std::size_t few_if_slow([[maybe_unused]] std::size_t few) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return few;
+#else
+  return std::size(known_families);
+#endif
+}
 
 }  // namespace deep_families

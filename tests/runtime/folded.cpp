@@ -22,11 +22,7 @@ using namespace deep_families;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t families = 1;  // sanitizers are slow
-#else
-constexpr std::size_t families = std::size(known_families);
-#endif
+constexpr std::size_t families = few_if_slow(1);
 
 struct planned {
   planned(const family& f, long layers, bool folded, const mesh_shape& mesh)

@@ -20,11 +20,7 @@ using namespace deep_families;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t families = 2;  // sanitizers are slow
-#else
-constexpr std::size_t families = std::size(known_families);
-#endif
+constexpr std::size_t families = few_if_slow(3);
 
 graph trained(const graph& forward, double clip, int micro_batches) {
   training how;
@@ -135,7 +131,7 @@ TEST_CASE("few layers tell what a plan of many takes") {
   }
   CHECK(all > static_cast<int>(60 * families));
   CHECK(same_time > 0.9 * all);
-  CHECK(all - near_memory < 10);  // plans of GPT-2, of any number of families
+  CHECK(near_memory > 0.95 * all);
 }
 
 TEST_CASE("a plan with other choices in some layers is priced by a few of each") {

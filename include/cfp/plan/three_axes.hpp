@@ -88,7 +88,6 @@ inline mesh_plans in_turn(const planned_graph& g, const machine& m, const mesh_s
   held_axis held;
   double of_others = std::numeric_limits<double>::infinity();
   for (const mesh_plans& on : known) of_others = std::min(of_others, on.ms());
-  if (known.empty()) of_others = std::numeric_limits<double>::max();
   double least = std::numeric_limits<double>::infinity();
   begin_with begin;
   for (const int a : {0, 1}) {
