@@ -1,11 +1,13 @@
 // One decision of a plan and its choices: how it leaves each tensor, and how it needs it.
 #pragma once
 
+#include <cfp/block/recomputation.hpp>
 #include <cfp/block/strategy.hpp>
 #include <cfp/core/explain.hpp>
 #include <cfp/model/sharding.hpp>
 #include <cfp/model/shared_list.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <string>
@@ -32,20 +34,30 @@ struct decision {
   /// and choose from the same.
   shared_list<std::vector<assignment>> assigned;  ///< [choice][operation]
   shared_list<strategy> strategies;               ///< [choice], of strategy_of_part
+  shared_list<keeping> kept;                      ///< [choice], of strategy_of_part; none: all choices keep all
   shared_list<list<partition, 2>> forms;          ///< [choice], of forms_of_tensor
   shared_list<std::string> names;                 ///< [choice], for people
 
   std::size_t choices() const { return names.size(); }
+  /// How many choices keep all of forward; the first ones.
+  std::size_t kept_all() const {
+    return static_cast<std::size_t>(std::count(kept.begin(), kept.end(), keeping{})) + (kept.empty() ? choices() : 0);
+  }
+  /// Whether a choice keeps what it reads of other decisions until backward has read it.
+  bool keeps_inputs(std::size_t choice) const { return kept.empty() || kept[choice].inputs; }
 };
 
-/// A tensor that goes from one decision to another.
+/// A tensor that goes from one decision to another; or, if `remade` is one, does so once more for backward where the
+/// reader does not keep it.
 struct decision_edge {
   int from = 0, to = 0, value = 0;
+  int remade = -1;
 };
 
 struct decision_graph {
   std::vector<decision> nodes;
   std::vector<decision_edge> edges;
+  std::vector<remade_tensor> remade;  ///< their ends are nodes
   std::vector<std::string> dropped;  ///< strategies left out before measurement, and why
   std::set<std::string> uneven;      ///< of those the splits that do not divide, a sentence each
 };
@@ -74,6 +86,38 @@ inline partition needed_by(const graph& g, const decision& d, std::size_t choice
   return partition::replicated(g[v].rank());
 }
 
+namespace detail {
+
+/// Where an operation stands among some, ascending.
+inline std::size_t place_in(const std::vector<int>& operations, int o) {
+  return static_cast<std::size_t>(std::lower_bound(operations.begin(), operations.end(), o) - operations.begin());
+}
+
+/// Between parts the reader says what is kept: of a tensor that it keeps the maker does not compute anything again, and
+/// of one that it does not keep it computes what it needs for it.
+inline void let_readers_keep(const graph& g, const decision_graph& d, const std::vector<int>& choices, sharding& out) {
+  const auto computed_again = [&](int o) -> bool& { return out.assigned[static_cast<std::size_t>(o)].recompute; };
+  std::vector<bool> kept;  // values
+  for (const bool keeps : {true, false})
+    for (const remade_tensor& r : d.remade) {
+      const auto choice = static_cast<std::size_t>(choices[static_cast<std::size_t>(r.to)]);
+      if (d.nodes[static_cast<std::size_t>(r.to)].keeps_inputs(choice) != keeps) continue;
+      kept.resize(g.values.size());
+      if (keeps) {
+        for (const int o : r.unit) computed_again(o) = false;
+        kept[static_cast<std::size_t>(r.value)] = true;
+        continue;
+      }
+      for (const int o : r.chain) {
+        bool all = true;
+        for (const int v : g.at(o).results) all = all && !kept[static_cast<std::size_t>(v)];
+        computed_again(o) = computed_again(o) || all;
+      }
+    }
+}
+
+}  // namespace detail
+
 /// Writes choices into a sharding.
 inline sharding shard(const graph& g, const decision_graph& d, const std::vector<int>& choices) {
   sharding out = sharding::replicated(g);
@@ -84,6 +128,7 @@ inline sharding shard(const graph& g, const decision_graph& d, const std::vector
       out.assigned[static_cast<std::size_t>(node.operations[i])] = node.assigned[c][i];
     if (node.kind == decision::forms_of_tensor) out.materialised[static_cast<std::size_t>(node.index)] = node.forms[c];
   }
+  detail::let_readers_keep(g, d, choices, out);
   return out;
 }
 

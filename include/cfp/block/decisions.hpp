@@ -5,6 +5,7 @@
 #include <cfp/block/fingerprint.hpp>
 #include <cfp/block/known_choices.hpp>
 #include <cfp/block/known_partitions.hpp>
+#include <cfp/block/less_kept.hpp>
 #include <cfp/block/tensor_forms.hpp>
 
 namespace cfp::inline v0_1 {
@@ -14,8 +15,8 @@ namespace detail {
 class decision_builder {
  public:
   decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
-                   const held_axis& held)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), owner_(g.operations.size(), -1), known_(g),
+                   const held_axis& held, const recomputation* again)
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), owner_(g.operations.size(), -1), known_(g),
         partitions_(g) {}
 
   decision_graph run() {
@@ -32,6 +33,7 @@ class decision_builder {
     for (const auto& [v, ops] : updates) add_weight(v, ops);
     for (const auto& [v, ops] : sums) add_sum(v, ops);
     for (int v = 0; v < g_.value_count(); ++v) add_flow(v);
+    if (again_ != nullptr) add_remade();
     tell_apart();
     return std::move(out_);
   }
@@ -75,9 +77,19 @@ class decision_builder {
         put_number(std::lower_bound(p.operations.begin(), p.operations.end(), o) - p.operations.begin());
       key += ';';
     }
-    for (const std::string& reason : known_.give(d, std::move(key), [&] { return strategies_of(p, held); }))
+    const recomputed_parts* const less = again_ != nullptr ? &again_->parts[static_cast<std::size_t>(index)] : nullptr;
+    if (less != nullptr) key += text_of_less(p, *less);
+    const auto all = [&] { return less != nullptr ? with_less_kept(p, strategies_of(p, held), *less) : strategies_of(p, held); };
+    for (const std::string& reason : known_.give(d, std::move(key), all))
       out_.dropped.push_back(d.label + ": " + reason);
     own(std::move(d));
+  }
+
+  // Parts are the first nodes, in their order.
+  void add_remade() {
+    for (const remade_tensor& r : again_->remade)
+      out_.edges.push_back({r.from, r.to, r.value, static_cast<int>(&r - again_->remade.data())});
+    out_.remade = again_->remade;
   }
   choice_set strategies_of(const part& p, const axis_choice& held) {
     const strategy_space space(g_, p, mesh_, furthest_, held_.axis, held);
@@ -220,6 +232,7 @@ class decision_builder {
   const mesh_shape& mesh_;
   axis_choice::rest_t furthest_;
   const held_axis& held_;
+  const recomputation* again_;  // none: all is kept
   std::vector<int> owner_;
   std::map<int, int> resting_;  // weight -> decision that holds it
   known_choices known_;
@@ -230,10 +243,12 @@ class decision_builder {
 }  // namespace detail
 
 /// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never
-/// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice.
+/// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice. `again`: what
+/// parts may compute again for backward, which they never gain by but memory; none: all is kept.
 inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh,
-                                axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {}) {
-  return detail::decision_builder(g, s, mesh, furthest, held).run();
+                                axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {},
+                                const recomputation* again = nullptr) {
+  return detail::decision_builder(g, s, mesh, furthest, held, again).run();
 }
 
 }  // namespace cfp

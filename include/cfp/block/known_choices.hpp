@@ -17,7 +17,8 @@ struct choice_set {
   std::vector<strategy> strategies;
   std::vector<list<partition, 2>> forms;
   std::vector<std::string> names;
-  std::vector<std::string> dropped;  ///< what was left out, and why
+  std::vector<keeping> kept{};
+  std::vector<std::string> dropped{};  ///< what was left out, and why
 };
 
 /// Of the decisions of one graph.
@@ -38,12 +39,13 @@ class known_choices {
     if (fresh) {
       choice_set found = find();
       known = {std::move(found.assigned), std::move(found.strategies), std::move(found.forms), std::move(found.names),
-               std::move(found.dropped)};
+               std::move(found.kept), std::move(found.dropped)};
     }
     d.assigned = known.assigned;
     d.strategies = known.strategies;
     d.forms = known.forms;
     d.names = known.names;
+    d.kept = known.kept;
     return known.dropped;
   }
 
@@ -53,6 +55,7 @@ class known_choices {
     shared_list<strategy> strategies;
     shared_list<list<partition, 2>> forms;
     shared_list<std::string> names;
+    shared_list<keeping> kept;
     std::vector<std::string> dropped;
   };
 

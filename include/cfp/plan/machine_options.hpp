@@ -12,9 +12,17 @@
 
 namespace cfp::inline v0_1 {
 
+/// What plans may compute again for backward in the place of keeping it.
+enum class recomputing : std::uint8_t {
+  none,
+  where_needed,  ///< what the search chooses, where plans that keep all do not fit or are slowed by what they must fit in
+  all,           ///< all that can be, as a plan to compare with
+};
+
 struct machine_options {
   long memory = 0;                      ///< bytes of a device a plan may use; 0: what the machine's devices have
   target lowered_for = 2;               ///< numbers that are not wide take two bytes
+  recomputing again = recomputing::where_needed;
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.

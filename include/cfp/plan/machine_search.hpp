@@ -122,6 +122,16 @@ class machine_search {
     return ended(std::move(out));
   }
 
+  /// Plans that may compute again what those of `known` keep, of the same graph with these choices first; with them.
+  priced_plans with_less_kept(priced_plans known) {
+    const std::vector<evaluated> kept = std::exchange(known.candidates, candidates());
+    known.candidates.insert(known.candidates.end(), kept.begin(), kept.end());
+    known.bound = bound_;
+    known.sums = costs();
+    evaluator_.least = known.least;
+    return ended(std::move(known));
+  }
+
   /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
   priced_plans by_sums(const std::vector<int>& begin = {}) {
     priced_plans out;
@@ -153,6 +163,7 @@ class machine_search {
       *e = std::move(whole);
     }
     out.least = evaluator_.least;
+    out.limited = limited_;
     out.fitted = fitted_by_first_;
     return out;
   }
@@ -184,7 +195,10 @@ class machine_search {
     const stage_timer pricing(options_.clock, stage::prices);
     auto pricing_all = priced_by<machine_pricing>(times_);
     pricing_all.of_weights = options_.counted;
-    return prices_.emplace(pricing_all.prices());
+    prices_.emplace(pricing_all.prices());
+    if (options_.again == recomputing::all)
+      for (cost_graph& sums : prices_->counted) sums = only_recomputed(std::move(sums), d_);
+    return *prices_;
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
   // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
@@ -201,7 +215,8 @@ class machine_search {
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
       const solution s = solved([&] { return solver.solve(limits.now(), brief()); });
-      if (of_all && !limits.now()) bound_ = s.bound;
+      const bool without_limit = !limits.now();
+      if (of_all && without_limit) bound_ = s.bound;
       if (!s.feasible) {
         more = limits.none(s.least_memory);
         continue;
@@ -209,6 +224,7 @@ class machine_search {
       if (best && best->p.choices == s.choices) break;
       evaluated e = estimate("found", s.choices);
       e.gap = s.gap();
+      limited_ = limited_ || (of_all && without_limit && !e.fits);
       more = limits.tried(s, e.peak);
       if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
     }
@@ -238,6 +254,7 @@ class machine_search {
   const folding folded_;
   std::optional<machine_costs> prices_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
+  bool limited_ = false;
   std::optional<std::int64_t> fitted_, fitted_by_first_;     // limits of sums of parts within which programs fit
 };
 

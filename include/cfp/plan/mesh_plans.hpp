@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/plan/machine_search.hpp>
+#include <cfp/program/find_saved.hpp>
 
 #include <limits>
 #include <string>
@@ -30,23 +31,34 @@ namespace detail {
 
 // A graph to plan, and what no mesh changes.
 struct planned_graph {
-  explicit planned_graph(const graph& whole) : g(whole), blocks(parallel_blocks(whole)), again(whole, blocks) {}
+  planned_graph(const graph& whole, const target& on)
+      : g(whole), blocks(parallel_blocks(whole)), again(whole, blocks),
+        recomputed(whole, blocks, segments(whole, blocks), find_saved(whole, on)) {}
 
   const graph& g;
   const block_structure blocks;
   const repeats again;
+  const recomputation recomputed;
 };
 
 inline decision_graph decided(const planned_graph& g, const mesh_shape& mesh, const machine_options& options,
-                              const held_axis& held = {}) {
+                              const held_axis& held = {}, bool may_recompute = false) {
   const stage_timer deciding(options.clock, stage::strategies);
-  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held);
+  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held, may_recompute ? &g.recomputed : nullptr);
 }
 
 inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,
                           const machine_options& options) {
-  mesh_plans out{mesh, decided(g, mesh, options), {}};
-  out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again).compare();
+  described_conversions conversions(m, mesh);
+  mesh_plans out{mesh, {}, {}};
+  if (options.again != recomputing::all) {
+    out.decisions = decided(g, mesh, options);
+    out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).compare();
+    if (options.again == recomputing::none || !out.plans.limited || options.over()) return out;
+  }
+  out.decisions = decided(g, mesh, options, {}, true);
+  machine_search less(g.g, mesh, out.decisions, m, options, &g.again, &conversions);
+  out.plans = less.with_less_kept(std::move(out.plans));
   return out;
 }
 

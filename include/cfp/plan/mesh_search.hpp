@@ -79,7 +79,7 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
   const detail::planned_graph planned = [&] {
     const stage_timer finding(options.clock, stage::graph);
-    return detail::planned_graph(g);
+    return detail::planned_graph(g, options.lowered_for);
   }();
   std::vector<mesh_plans> out(meshes.size());
   std::mutex telling;

@@ -83,4 +83,12 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   return costs;
 }
 
+/// The cost graph without what keeps more than it must.
+inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    for (std::size_t c = 0; c + d.nodes[n].kept_all() < d.nodes[n].choices(); ++c)
+      costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  return costs;
+}
+
 }  // namespace cfp

@@ -66,9 +66,9 @@ class cost_builder {
   // What a decision computes under which choices: sums of equal gradients may have other choices in other places.
   std::string choices_of(const decision& n) const {
     std::string out = fingerprint(g_, n.operations);
-    for (const auto& choice : n.assigned) {
-      out += '|';
-      for (const assignment& a : choice) put(out, a);
+    for (std::size_t c = 0; c < n.assigned.size(); ++c) {
+      out += n.keeps_inputs(c) ? '|' : '/';
+      for (const assignment& a : n.assigned[c]) put(out, a);
     }
     return out;
   }
@@ -94,6 +94,8 @@ class cost_builder {
       for (std::size_t w = 0; w < out.size(); ++w) out[w].nodes.push_back(node(index, w));
     }
     pairs_.clear();
+    remade_pairs_.clear();
+    chains_.clear();
     for (const decision_edge& e : d_.edges) {
       const std::vector<shared_table>& time = edge(e);
       for (std::size_t w = 0; w < out.size(); ++w) out[w].edges.push_back({e.from, e.to, time[w]});
@@ -126,16 +128,39 @@ class cost_builder {
     std::vector<delivery> wanted;
     if (n.kind == decision::rest_of_weight)
       wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
+    add_made_again(n, c, into.node, wanted);
     program p = lower(g_, mesh_, plan_, n.operations, real_bytes_, false, wanted, &conversions_);
     target_.complete(p, g_, reads_);
     const long unknown = unknown_;
     const figures ms = program_times(n, c, plan_, p);
     for (std::size_t w = 0; w < ms.size(); ++w) into.time[w].set(c, ms[w]);
     into.known[c] = asking_ || unknown_ == unknown;
-    const program_memory memory = memory_of(p, g_);
+    const program_memory memory = memory_of(p, g_, n.keeps_inputs(c) ? std::vector<int>() : remade_for(into.node));
     into.memory[c] = memory.kept;
     into.transient[c] = memory.transient;
     for (const int o : n.operations) plan_.assigned[static_cast<std::size_t>(o)] = {};
+  }
+
+  // Backward of a part that computes anew what another reads of it does that for the other.
+  void add_made_again(const decision& n, std::size_t c, std::size_t node, std::vector<delivery>& wanted) {
+    for (const remade_tensor& r : d_.remade) {
+      if (r.from != static_cast<int>(node)) continue;
+      const auto again = [&](int o) { return n.assigned[c][detail::place_in(n.operations, o)].recompute; };
+      const auto back = [&](int o) { return g_.at(o).when != phase::forward; };
+      if (std::none_of(r.unit.begin(), r.unit.end(), again)) continue;
+      const auto first = std::find_if(n.operations.begin(), n.operations.end(), back);
+      if (first == n.operations.end()) continue;
+      for (const int o : r.chain) plan_.assigned[static_cast<std::size_t>(o)].recompute = true;
+      wanted.push_back({r.value, held_after(g_, n, c, r.value), *first});
+    }
+  }
+
+  // What a part reads of others that may be computed again for it.
+  std::vector<int> remade_for(std::size_t node) const {
+    std::vector<int> out;
+    for (const remade_tensor& r : d_.remade)
+      if (r.to == static_cast<int>(node)) out.push_back(r.value);
+    return out;
   }
 
   // How often a step brings a tensor from one decision to another: weights, and what updates read, once.
@@ -151,7 +176,9 @@ class cost_builder {
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
     figures ms(ways(), std::numeric_limits<double>::infinity());
-    if (b.kind == decision::forms_of_tensor) {  // each form made from what is there; the second may use the first
+    if (e.remade >= 0) {
+      ms = b.keeps_inputs(j) ? figures(ways(), 0.0) : remade_times(e, i, j);
+    } else if (b.kind == decision::forms_of_tensor) {  // each form made from what is there; the second may use the first
       const partition from = held_after(g_, a, i, e.value);
       const auto& forms = b.forms[j];
       ms = conversion_times(e.value, from, forms[0]);
@@ -175,6 +202,34 @@ class cost_builder {
     return ms;
   }
 
+  // What it takes to compute a tensor once more and bring it to its reader.
+  figures remade_times(const decision_edge& e, std::size_t i, std::size_t j) {
+    const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
+    const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
+    const std::vector<int>& chain = d_.remade[static_cast<std::size_t>(e.remade)].chain;
+    figures ms = conversion_times(e.value, held_after(g_, a, i, e.value), needed_by(g_, b, j, e.value));
+    if (chain.empty()) return ms;
+    const std::size_t choice = i % a.kept_all();
+    figures& known = chains_[{a.assigned.id(), detail::place_in(a.operations, chain.back()), choice}];
+    if (known.empty() || !asking_) known = chain_times(a, choice, chain);
+    for (std::size_t w = 0; w < ms.size(); ++w) ms[w] += known[w];
+    return ms;
+  }
+  // Of a pass, of some forward operations of a part.
+  figures chain_times(const decision& a, std::size_t choice, const std::vector<int>& chain) {
+    for (std::size_t o = 0; o < a.operations.size(); ++o)
+      plan_.assigned[static_cast<std::size_t>(a.operations[o])] = a.assigned[choice][o];
+    program p = lower(g_, mesh_, plan_, chain, real_bytes_, false, {}, &conversions_);
+    target_.complete(p, g_, reads_);
+    decision again = a;
+    again.label += ", again";
+    again.operations = chain;
+    figures ms = program_times(again, choice, plan_, p);
+    for (double& x : ms) x /= g_.passes;
+    for (const int o : a.operations) plan_.assigned[static_cast<std::size_t>(o)] = {};
+    return ms;
+  }
+
   figures conversion_times(int v, const partition& from, const partition& to) {
     const conversion& c = conversion_of(v, from, to);
     if (!c.possible) return figures(ways(), std::numeric_limits<double>::infinity());
@@ -190,6 +245,7 @@ class cost_builder {
 
   // Tables of an edge. They follow from the partitions of both ends and what the tensor is: layers have them in common.
   const std::vector<shared_table>& edge(const decision_edge& e) {
+    if (e.remade >= 0) return remade_edge(e);
     const value& v = g_[e.value];
     const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
     const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
@@ -215,6 +271,31 @@ class cost_builder {
     return at->second;
   }
 
+  // The same of tensors that are computed again: parts that are alike have them in common.
+  const std::vector<shared_table>& remade_edge(const decision_edge& e) {
+    const decision& a = d_.nodes[static_cast<std::size_t>(e.from)];
+    const decision& b = d_.nodes[static_cast<std::size_t>(e.to)];
+    const remade_tensor& r = d_.remade[static_cast<std::size_t>(e.remade)];
+    const std::vector<int>& first = r.chain.empty() ? r.unit : r.chain;
+    std::vector<long> key{partitions_.before(b, e.value), partitions_.after(a, e.value), r.chain.empty()};
+    for (const int o : first) key.push_back(static_cast<long>(detail::place_in(a.operations, o)));
+    for (const void* const id : {a.assigned.id(), b.kept.id()}) key.push_back(reinterpret_cast<std::intptr_t>(id));
+    const auto [at, fresh] = remade_pairs_.try_emplace(std::move(key));
+    if (!fresh) return at->second;
+    std::vector<std::vector<double>> time(ways());
+    const detail::known_partitions::list& to_of = partitions_[partitions_.before(b, e.value)];
+    for (std::size_t i = 0; i < a.choices(); ++i) {
+      std::vector<figures> known(to_of.distinct);
+      for (std::size_t j = 0; j < b.choices(); ++j) {
+        figures& ms = known[to_of.rank[j]];
+        if (ms.empty() && !b.keeps_inputs(j)) ms = pair_times(e, i, j);
+        for (std::size_t w = 0; w < time.size(); ++w) time[w].push_back(b.keeps_inputs(j) ? 0 : ms[w]);
+      }
+    }
+    for (std::vector<double>& t : time) at->second.push_back(tables_(std::move(t)));
+    return at->second;
+  }
+
   const graph& g_;
   const mesh_shape& mesh_;
   const decision_graph& d_;
@@ -226,7 +307,9 @@ class cost_builder {
   known_conversions own_conversions_;
   known_conversions& conversions_;
   detail::known_partitions partitions_;
-  std::map<std::vector<long>, std::vector<shared_table>> pairs_;  // of edges of the last graph
+  std::map<std::vector<long>, std::vector<shared_table>> pairs_;         // of edges of the last graph, and
+  std::map<std::vector<long>, std::vector<shared_table>> remade_pairs_;  // of those of what is computed again
+  std::map<std::tuple<const void*, std::size_t, std::size_t>, figures> chains_;  // milliseconds of a pass
   std::map<const void*, std::string> key_of_;  // of the assignments alike decisions share: what is computed under them
   std::vector<priced*> of_node_;
   detail::known_tables tables_;

@@ -3,6 +3,7 @@
 
 #include <cfp/program/program.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -15,25 +16,31 @@ struct program_memory {
 
 /// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
 /// form it reads them, all else it is given is there while it runs. Gradients that are measured before they are used
-/// wait for those of all other parts.
-inline program_memory memory_of(const program& p, const graph& g) {
-  std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size());
+/// wait for those of all other parts; there are no more of them, in any moment, than parts whose backward has run, and
+/// those keep nothing for it any more. What it is given of `remade` values is computed again, and kept by nobody.
+inline program_memory memory_of(const program& p, const graph& g, const std::vector<int>& remade = {}) {
+  std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size()), waits(p.buffers.size()),
+      early(p.buffers.size());  // made before the first of several passes, for all of them
   for (const instruction& i : p.code)
     if (i.kind == instruction::compute && g.at(i.op).when == phase::update && g.at(i.op).op->body != op_body::update)
       for (const instruction& part : p.parts(i))
-        if (!p[part.in[0]].local.empty()) saved[static_cast<std::size_t>(p[part.in[0]].root)] = true;
-  for (const instruction& i : p.code) {
-    const bool back = i.again || g.at(i.op).when != phase::forward;
-    for (int b : i.in)
-      if (back && (forward[static_cast<std::size_t>(p[b].root)] || p[b].persistent))
-        saved[static_cast<std::size_t>(p[b].root)] = true;
-    if (!back)
-      for (int b : i.out) forward[static_cast<std::size_t>(p[b].root)] = true;
-    if (i.kind == instruction::narrow)
-      for (int b : i.out) saved[static_cast<std::size_t>(p[b].root)] = true;
+        if (!p[part.in[0]].local.empty()) waits[static_cast<std::size_t>(p[part.in[0]].root)] = true;
+  for (std::size_t at = 0; at < p.code.size(); ++at) {
+    const instruction& i = p.code[at];
+    const bool back = i.again || g.at(i.op).when != phase::forward, once = static_cast<int>(at) < p.begin;
+    for (int b : i.in) {
+      const auto root = static_cast<std::size_t>(p[b].root);
+      if ((back && (forward[root] || p[b].persistent)) || (!once && early[root])) saved[root] = true;
+    }
+    for (int b : i.out) {
+      const auto root = static_cast<std::size_t>(p[b].root);
+      if (!back) forward[root] = true;
+      if (once) early[root] = true;
+    }
   }
+  const auto is_remade = [&](int v) { return std::find(remade.begin(), remade.end(), v) != remade.end(); };
   program_memory m;
-  long kept_in_arena = 0;
+  long kept_in_arena = 0, kept_outside = 0, waiting = 0;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     if (p.buffers[b].root != static_cast<int>(b)) continue;
     const value_role role = g[p.buffers[b].value].role;
@@ -41,11 +48,14 @@ inline program_memory memory_of(const program& p, const graph& g) {
         (role == value_role::weight || role == value_role::state || role == value_role::accumulator))
       m.kept += p.buffers[b].bytes;
     else if (p.buffers[b].persistent)
-      (saved[b] && role == value_role::activation ? m.kept : m.transient) += p.buffers[b].bytes;
+      (saved[b] && role == value_role::activation && !is_remade(p.buffers[b].value) ? kept_outside : m.transient) +=
+          p.buffers[b].bytes;
     if (!p.buffers[b].persistent && saved[b]) kept_in_arena += p.buffers[b].bytes;
+    else if (!p.buffers[b].persistent && waits[b]) waiting += p.buffers[b].bytes;
   }
-  m.kept += kept_in_arena;
-  m.transient += p.arena_bytes > kept_in_arena ? p.arena_bytes - kept_in_arena : 0;
+  const long most = std::max(kept_outside + kept_in_arena, waiting);
+  m.kept += most;
+  m.transient += std::max(0L, kept_outside + p.arena_bytes - most);
   return m;
 }
 

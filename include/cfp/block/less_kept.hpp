@@ -1,0 +1,45 @@
+// Choices of parts that keep less of forward.
+#pragma once
+
+#include <cfp/block/known_choices.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1::detail {
+
+/// What of equal parts is left out alike has an equal text.
+inline std::string text_of_less(const part& p, const recomputed_parts& less) {
+  std::string out = less.inputs ? "inputs;" : ";";
+  for (const recomputed_parts::level& l : less.levels) {
+    out += std::to_string(l.inside);
+    for (const int o : l.operations) out.append(1, ' ').append(std::to_string(place_in(p.operations, o)));
+    out += ';';
+  }
+  return out;
+}
+
+/// Each strategy with each way to keep less; those that keep all come first, and of one way all in their order.
+inline choice_set with_less_kept(const part& p, const choice_set& whole, const recomputed_parts& less) {
+  std::vector<recomputed_parts::level> levels(1);
+  levels.insert(levels.end(), less.levels.begin(), less.levels.end());
+  choice_set out;
+  out.dropped = whole.dropped;
+  for (const recomputed_parts::level& l : levels)
+    for (const bool inputs : {true, false}) {
+      if (!inputs && !less.inputs) continue;
+      const keeping how{l.inside, inputs};
+      for (std::size_t c = 0; c < whole.names.size(); ++c) {
+        out.assigned.push_back(whole.assigned[c]);
+        for (const int o : l.operations) out.assigned.back()[place_in(p.operations, o)].recompute = true;
+        out.strategies.push_back(whole.strategies[c]);
+        out.names.push_back(whole.names[c] + describe(how));
+        out.kept.push_back(how);
+      }
+    }
+  return out;
+}
+
+}  // namespace cfp::detail

@@ -1,0 +1,190 @@
+// What the parts of a graph can compute again for backward in the place of keeping it.
+#pragma once
+
+#include <cfp/block/block_structure.hpp>
+#include <cfp/block/keeping.hpp>
+#include <cfp/block/own_dimensions.hpp>
+#include <cfp/block/segments.hpp>
+#include <cfp/model/saved_values.hpp>
+#include <cfp/model/wiring.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// A tensor that goes from one part to another of the same segment, whose backward alone reads it beside the part that
+/// computes it: that reader may not keep it.
+struct remade_tensor {
+  int value = -1;
+  int from = 0, to = 0;    ///< parts
+  bool own = false;        ///< backward of the part that computes it reads it too, and decides whether it is computed
+                           ///< again
+  std::vector<int> unit;   ///< operations of that part that compute it, or what is only rearranged to it, together
+  std::vector<int> chain;  ///< those that make it of what backward has there, ascending; none if `own`
+};
+
+/// What a part can leave out of what it computes, by how much it keeps of that.
+struct recomputed_parts {
+  struct level {
+    keeping::inside_t inside = keeping::all;
+    std::vector<int> operations;  ///< ascending: whose results are not kept
+  };
+  std::vector<level> levels;  ///< that differ, but `all`
+  bool inputs = false;        ///< whether it reads some `remade_tensor`
+};
+
+/// Of a training graph, on a target by what it saves.
+class recomputation {
+ public:
+  recomputation(const graph& g, const block_structure& s, const segmentation& found, const saved_values& saved)
+      : g_(g), s_(s), saved_(saved), readers_(consumers(g)), parts(s.parts.size()) {
+    std::vector<int> of_block(s.blocks.size(), -1);
+    for (std::size_t i = 0; i < found.segments.size(); ++i)
+      for (int b = 0; b < found.segments[i].count; ++b) of_block[at(found.segments[i].first + b)] = static_cast<int>(i);
+    for (const part& p : s.parts) segment_.push_back(of_block[at(p.block)]);
+    for (std::size_t p = 0; p < s.parts.size(); ++p) find(static_cast<int>(p));
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  // What becomes of the results of a unit, as far as they are saved.
+  struct uses {
+    bool inside = false;   // backward of its own part reads some
+    bool leaving = false;  // one reader elsewhere, which may have it made again, reads some, or what only rearranges it
+    bool kept = false;     // some must be kept
+  };
+
+  const graph& g_;
+  const block_structure& s_;
+  const saved_values& saved_;
+  const std::vector<std::vector<int>> readers_;
+  std::vector<int> segment_;  // of parts
+
+ public:
+  std::vector<recomputed_parts> parts;  ///< of each
+  std::vector<remade_tensor> remade;
+
+ private:
+  void find(int p) {
+    const part& mine = s_.parts[at(p)];
+    std::map<int, std::vector<int>> units;
+    std::map<int, uses> of_unit;
+    for (const int o : mine.forward) {
+      const int unit = saved_.unit[at(o)];
+      units[unit].push_back(o);
+      if (g_.at(o).op->statistic && unit == o) of_unit[unit].kept = true;  // a number a row
+      for (const int v : g_.at(o).results) add_uses(of_unit, v, p);
+    }
+    const auto level = [&](keeping::inside_t inside, const auto& leaves_out) {
+      recomputed_parts::level out{inside, {}};
+      bool any = false;
+      for (const auto& [unit, operations] : units) {
+        const uses& u = of_unit[unit];
+        const bool saves = u.inside || u.leaving || u.kept;
+        if (saves ? !leaves_out(operations, u) : leaves_segment(operations)) continue;
+        any = any || (saves && u.inside);
+        out.operations.insert(out.operations.end(), operations.begin(), operations.end());
+      }
+      std::sort(out.operations.begin(), out.operations.end());
+      std::vector<recomputed_parts::level>& levels = parts[at(p)].levels;
+      if (any && (levels.empty() || levels.back().operations != out.operations)) levels.push_back(std::move(out));
+    };
+    const auto stays = [](const uses& u) { return u.inside && !u.leaving && !u.kept; };
+    level(keeping::costly, [&](const std::vector<int>& some, const uses& u) { return stays(u) && is_cheap(some); });
+    level(keeping::leaving, [&](const std::vector<int>&, const uses& u) { return stays(u); });
+    level(keeping::nothing, [&](const std::vector<int>&, const uses& u) { return u.inside && !u.kept; });
+  }
+
+  // Parts whose backward reads a value; -1: sums and updates that belong to no part.
+  std::set<int> read_back_by(int v) const {
+    std::set<int> out;
+    for (const int o : saved_.readers[at(v)]) out.insert(s_.part_of[at(o)]);
+    return out;
+  }
+
+  void add_uses(std::map<int, uses>& of_unit, int v, int p) {
+    std::set<int> by = read_back_by(v);
+    const bool own = by.erase(p) > 0;
+    uses& mine = of_unit[saved_.unit[at(g_[v].producer)]];
+    mine.inside = mine.inside || own;
+    if (by.empty()) return;
+    const int to = *by.begin();
+    if (by.size() > 1 || to < 0 || segment_[at(to)] != segment_[at(p)] || g_[v].rank() == 0) {
+      mine.kept = true;
+      return;
+    }
+    parts[at(to)].inputs = true;
+    const std::vector<int> from = units_of(v, p);
+    for (const int unit : from) of_unit[unit].leaving = true;
+    remade_tensor made{v, p, to, own, {}, own ? std::vector<int>() : chain_of(v, p)};
+    for (const int o : s_.parts[at(p)].forward)
+      if (std::find(from.begin(), from.end(), saved_.unit[at(o)]) != from.end()) made.unit.push_back(o);
+    remade.push_back(std::move(made));
+  }
+
+  // That of what computes a value; where that only rearranges what another of the part computes, that one's too.
+  std::vector<int> units_of(int v, int p) const {
+    std::vector<int> out;
+    for (int o = g_[v].producer; o >= 0 && s_.part_of[at(o)] == p; o = g_[g_.at(o).operands[0]].producer) {
+      out.push_back(saved_.unit[at(o)]);
+      if (!only_moves(g_.at(o))) break;
+    }
+    return out;
+  }
+
+  // What computes a value of what backward of the part has anyway, and of what comes from outside.
+  std::vector<int> chain_of(int v, int p) const {
+    std::set<int> out;
+    std::vector<int> open{v};
+    while (!open.empty()) {
+      const int o = g_[open.back()].producer;
+      open.pop_back();
+      if (o < 0 || s_.part_of[at(o)] != p || !out.insert(o).second) continue;
+      for (const int x : g_.at(o).operands)
+        if (read_back_by(x).count(p) == 0) open.push_back(x);
+    }
+    return {out.begin(), out.end()};
+  }
+
+  static bool only_moves(const operation& o) {
+    bool all = o.op->body == op_body::map && o.op->unit && o.op->linear == linearity::all && o.operands.size() == 1;
+    for (int f = 0; f < o.r.factors.size(); ++f) all = all && !o.r.is_reduction(f);
+    return all;
+  }
+
+  bool contracts(int o) const { return !detail::own_dimensions(g_, o).empty() || g_.at(o).op->body == op_body::product; }
+
+  // Whether operations and what they take, down to what is kept anyway, are no contractions.
+  bool is_cheap(const std::vector<int>& operations) const {
+    std::set<int> seen(operations.begin(), operations.end());
+    std::vector<int> open(operations);
+    while (!open.empty()) {
+      const int o = open.back();
+      open.pop_back();
+      if (contracts(o)) return false;
+      for (const int v : g_.at(o).operands)
+        if (const int from = g_[v].producer; from >= 0 && saved_.readers[at(v)].empty() &&
+                                             s_.part_of[at(from)] == s_.part_of[at(o)] && seen.insert(from).second)
+          open.push_back(from);
+    }
+    return true;
+  }
+
+  // Whether another segment reads a result: it is not computed again only because nobody here keeps it.
+  bool leaves_segment(const std::vector<int>& operations) const {
+    for (const int o : operations)
+      for (const int v : g_.at(o).results)
+        for (const int reader : readers_[at(v)])
+          if (const int by = s_.part_of[at(reader)];
+              g_.at(reader).when == phase::forward && by >= 0 && segment_[at(by)] != segment_[at(s_.part_of[at(o)])])
+            return true;
+    return false;
+  }
+};
+
+}  // namespace cfp

@@ -1,0 +1,49 @@
+// Which memory of a program holds what was computed before, once more.
+#pragma once
+
+#include <cfp/program/program.hpp>
+
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <vector>
+
+namespace cfp::inline v0_1::detail {
+
+/// Pairs of roots: what forward wrote, and what backward writes when that is computed again.
+class made_again {
+ public:
+  made_again(const program& p, const std::vector<int>& roots) : first_(p.buffers.size()), last_(p.buffers.size()) {
+    std::iota(first_.begin(), first_.end(), 0);
+    std::iota(last_.begin(), last_.end(), 0);
+    std::map<int, std::vector<int>> of_value;  // roots that forward wrote, of values that are computed again
+    std::vector<int> again;
+    const auto each = [&](bool is_again, auto&& f) {
+      for (const instruction& i : p.code)
+        if (i.again == is_again)
+          for (const int b : i.out) f(roots[static_cast<std::size_t>(b)]);
+    };
+    each(true, [&](int root) { again.push_back(root), of_value[p[root].value]; });
+    if (again.empty()) return;
+    each(false, [&](int root) {
+      if (const auto at = of_value.find(p[root].value); at != of_value.end()) at->second.push_back(root);
+    });
+    for (const int root : again)
+      for (const int before : of_value[p[root].value])
+        if (p[before].held == p[root].held && p[before].type == p[root].type) {
+          first_[static_cast<std::size_t>(root)] = before;
+          last_[static_cast<std::size_t>(before)] = root;
+          break;
+        }
+  }
+
+  /// Where forward held what a root holds; itself, if that is not computed again.
+  int first_of(int root) const { return first_[static_cast<std::size_t>(root)]; }
+  /// Where backward holds it.
+  int last_of(int root) const { return last_[static_cast<std::size_t>(root)]; }
+
+ private:
+  std::vector<int> first_, last_;
+};
+
+}  // namespace cfp::detail
