@@ -40,14 +40,16 @@ class limits_of_sums {
     const double over = static_cast<double>(peak - wanted_) / std::clamp(slope, 0.3, 1.5);
     now_ = std::min(at.sum, now_.value_or(at.sum)) - std::max(static_cast<std::int64_t>(over), step());
     if (fits_.known && *now_ <= limit_) now_ = between();
+    if (least_ && *now_ < *least_ && at.sum < *least_ + 3 * step()) return false;  // not even the leanest fits
     return ++tries_ < most_tries && worthwhile();
   }
 
   /// It has no plan; `least`: what one needs at least, if that is known.
   bool none(std::optional<std::int64_t> least) {
     if (!now_ || fits_.known || !over_.known) return false;
-    const std::int64_t low = std::max(*now_, least.value_or(0));
-    now_ = low + (over_.sum - low) / 2;
+    least_ = least;
+    const std::int64_t low = std::max(*now_, least.value_or(0)), half = (over_.sum - low) / 2;
+    now_ = low + (least ? std::min(half, 2 * step()) : half);  // whether the leanest fits says whether any does
     return ++tries_ < most_tries && ++without_ <= most_without && low < over_.sum;
   }
 
@@ -85,7 +87,8 @@ class limits_of_sums {
   std::int64_t wanted_;
   std::optional<std::int64_t> now_;
   point fits_{0, 0, 0, false}, over_{0, 0, 0, false};
-  std::int64_t limit_ = 0;  // the highest that fitted
+  std::optional<std::int64_t> least_{};  // that some plan needs by its sum
+  std::int64_t limit_ = 0;               // the highest that fitted
   int tries_ = 0, tries_fit_ = 0, without_ = 0;
 };
 

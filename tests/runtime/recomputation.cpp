@@ -1,0 +1,299 @@
+// What is computed again for backward in the place of being kept: nothing changes but memory and time, and the search
+// chooses it as well as can be.
+#include "../catch.hpp"
+
+#include "../from_environment.hpp"
+#include "../random_graph.hpp"
+#include "deep_families.hpp"
+#include "small.hpp"
+
+#include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/plan/mesh_search.hpp>
+#include <cfp/plan/named.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/machine/roofline.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace recomputation_tests {
+
+using namespace cfp;
+using namespace cfp::families;
+using namespace small_tests;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool slow = true;
+#else
+constexpr bool slow = false;
+#endif
+
+struct planned {
+  planned(graph of, const mesh_shape& on, const target& lowered_for)
+      : g(std::move(of)), mesh(on), blocks(parallel_blocks(g)),
+        again(g, blocks, segments(g, blocks), find_saved(g, lowered_for)),
+        d(decisions(g, blocks, mesh, axis_choice::regathered, {}, &again)) {}
+
+  const graph g;
+  const mesh_shape mesh;
+  const block_structure blocks;
+  const recomputation again;
+  const decision_graph d;
+
+  // The same choices, with all kept.
+  std::vector<int> kept(std::vector<int> choices) const {
+    for (std::size_t n = 0; n < choices.size(); ++n) choices[n] %= static_cast<int>(d.nodes[n].kept_all());
+    return choices;
+  }
+};
+
+template <class Config>
+Config small(Config c) {
+  c.batch = 4, c.sequence = 8;
+  return c;
+}
+
+graph tiny_graph(const std::string& family) {
+  gpt_config c = tiny_config();
+  c.attention_dropout = c.residual_dropout = c.embedding_dropout = 0.1;
+  return family == "gpt"     ? refine(gpt(c))
+         : family == "llama" ? refine(llama(small(read_llama(tiny("llama")))))
+         : family == "t5"    ? refine(t5(small(read_t5(tiny("t5")))))
+                             : refine(mixtral(small(read_llama(tiny("mixtral"))), read_experts(tiny("mixtral"))));
+}
+
+// Every choice of every part that differs, or each so many-th; the others choose at random.
+void check_trains_alike(const std::string& family, const mesh_shape& mesh, int passes, std::size_t every) {
+  training how;
+  how.micro_batches = passes;
+  how.clip = 1;
+  const planned p(differentiate(tiny_graph(family), how), mesh, sizeof(float));
+  text_layout what;
+  if (family == "t5") what = t5_layout(small(read_t5(tiny("t5"))));
+  what.positions = p.g.find("positions") >= 0;
+  const byte_text text(some_text(), 4, 8, 5, what);
+  const auto on = threads(mesh, number::float32);
+  std::mt19937 random(17);
+  const auto one = [&](const std::vector<int>& choices) {
+    const plan less = realise("less", p.g, mesh, p.d, choices), all = realise("all", p.g, mesh, p.d, p.kept(choices));
+    train_options remember;
+    remember.keep_changes = true;
+    const trained a = train(*on, less.code, p.g, text, 1, 3, remember),
+                  b = train(*on, all.code, p.g, text, 1, 3, remember);
+    CHECK(a.loss == b.loss);
+    CHECK(a.weights == b.weights);
+    return std::any_of(less.code.code.begin(), less.code.code.end(), [](const instruction& i) { return i.again; });
+  };
+  int again = 0, of = 0;
+  std::set<const void*> seen;
+  for (std::size_t n = 0; n < p.d.nodes.size(); ++n) {
+    const decision& node = p.d.nodes[n];
+    if (node.kept_all() == node.choices() || !seen.insert(node.assigned.id()).second) continue;
+    for (std::size_t c = node.kept_all(); c < node.choices(); c += every) {
+      INFO(family << " on " << to_string(mesh) << ": " << node.label << " [" << node.names[c] << "]");
+      std::vector<int> choices = p.kept(random_choices(p.d, random));
+      choices[n] = static_cast<int>(c);
+      again += one(choices), ++of;
+    }
+  }
+  CHECK(again > 0.9 * of);
+  for (int k = 0; k < 5; ++k) {
+    INFO("all at random, " << k);
+    CHECK(one(random_choices(p.d, random)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whatever a part computes again, training is the same to the bit") {
+  for (const char* const family : {"gpt", "llama", "t5", "mixtral"}) {
+    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 29 : 5));
+    check_trains_alike(family, mesh_of({2}), 1, every);
+    check_trains_alike(family, mesh_of({2, 2}), 2, 11 * every);
+  }
+}
+
+namespace {
+
+// Bytes that backward finds of one layer of a GPT in 16 bits: what a layer more adds to what is live when it begins.
+class layer_memory {
+ public:
+  static constexpr double b = 2, s = 128, h = 256, a = 4;
+
+  layer_memory(int t, const char* wishes, keeping::inside_t inside, bool inputs, bool fused)
+      : mesh_(mesh_of({t})), on_(fused ? cuda::catalogue_target(number::bfloat16) : target(2)),
+        bytes(live(4, wishes, inside, inputs) - live(3, wishes, inside, inputs)) {}
+
+ private:
+  double live(long layers, const char* wishes, keeping::inside_t inside, bool inputs) const {
+    gpt_config c;
+    c.layers = layers, c.heads = static_cast<long>(a), c.width = static_cast<long>(h), c.vocabulary = 512;
+    c.batch = static_cast<long>(b), c.positions = c.sequence = static_cast<long>(s);
+    const planned p(differentiate(refine(gpt(c))), mesh_, on_);
+    std::vector<int> choices = follow({"plan", {wishes}}, p.d, mesh_);
+    for (std::size_t n = 0; n < choices.size(); ++n) {
+      const decision& node = p.d.nodes[n];
+      if (choices[n] < 0)
+        choices[n] =
+            static_cast<int>(std::find(node.names.begin(), node.names.end(), "replicated") - node.names.begin());
+      const auto kept = static_cast<int>(node.kept_all());
+      int best = 0;  // the last that keeps no less than asked for
+      for (int k = 0; k * kept < static_cast<int>(node.choices()); ++k)
+        if (const keeping& how = node.kept.empty() ? keeping{} : node.kept[static_cast<std::size_t>(k * kept)];
+            how.inside <= inside && (how.inputs || !inputs))
+          best = k;
+      choices[n] += best * kept;
+    }
+    const program code = realise("one", p.g, mesh_, p.d, choices, on_).code;
+    const std::vector<long> live = live_bytes(code);
+    for (std::size_t i = 0; i < code.code.size(); ++i)
+      if (p.g.at(code.code[i].op).when != phase::forward || code.code[i].again) return static_cast<double>(live[i]);
+    return 0;
+  }
+
+  const mesh_shape mesh_;
+  const target on_;
+
+ public:
+  const double bytes;
+};
+
+}  // namespace
+
+// The paper counts numbers of 16 bits and a byte for each element that is dropped or not, and all that attention makes:
+// 34 sbh + 5 a s s b. Of that, ours keep neither what tells which elements are dropped (2 sbh + a s s b: numbers are
+// counted, not kept) nor, without dropout, its result apart from the softmax (2 a s s b). Attention in one kernel keeps
+// two rows of statistics for that (4 bytes). Beside what is published: statistics of norms, and the weights as products
+// read them, 24 h h.
+TEST_CASE("activations of a transformer layer take what is published (arXiv 2205.05198)") {
+  using m = layer_memory;
+  const double sbh = m::s * m::b * m::h, ssb = m::s * m::s * m::b * m::a, rows = m::s * m::b,
+               weights = 24 * m::h * m::h;
+  const char* const columns = "heads hidden";
+  const char* const sequences = "heads>sequence hidden>sequence heads hidden sequence";
+  for (const int t : {1, 2, 4}) {
+    INFO("split " << t << " ways");
+    const double norms = 16 * rows, attention = 8 * m::a * rows;
+    CHECK(m(t, columns, keeping::all, true, false).bytes == 8 * sbh + norms + (24 * sbh + 2 * ssb + weights) / t);
+    CHECK(m(t, columns, keeping::all, true, true).bytes == 8 * sbh + norms + (24 * sbh + attention + weights) / t);
+    // What is recomputed takes its biases.
+    const double biases = 14 * m::h / t + 2 * m::h;
+    CHECK(m(t, columns, keeping::nothing, false, true).bytes == 2 * sbh + norms + weights / t + biases);
+    if (t == 1) continue;
+    // With the sequence split between, two norms that products read are kept as they were gathered.
+    CHECK(m(t, sequences, keeping::all, true, true).bytes == 4 * sbh + (28 * sbh + norms + attention + weights) / t);
+    CHECK(m(t, sequences, keeping::nothing, false, true).bytes == (2 * sbh + norms + weights) / t + biases);
+  }
+}
+
+namespace {
+
+// All plans of a graph of costs, as long as they are few: the least time for each memory that none needs less for.
+std::map<std::int64_t, double> pareto(const cost_graph& costs) {
+  std::map<std::int64_t, double> best;
+  std::vector<int> choices(costs.nodes.size());
+  for (bool more = true; more;) {
+    const plan_cost c = evaluate(costs, choices);
+    if (const auto [at, fresh] = best.try_emplace(c.memory, c.time); !fresh) at->second = std::min(at->second, c.time);
+    more = false;
+    for (std::size_t n = 0; n < choices.size() && !more; ++n) {
+      more = ++choices[n] < static_cast<int>(costs.nodes[n].time.size());
+      if (!more) choices[n] = 0;
+    }
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (auto at = best.begin(); at != best.end();) {
+    if (at->second < least) least = (at++)->second;
+    else at = best.erase(at);
+  }
+  return best;
+}
+
+double plans_of(const decision_graph& d) {
+  double out = 1;
+  for (const decision& n : d.nodes) out *= static_cast<double>(n.choices());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("what is kept is chosen exactly, whatever the limit") {
+  const long wanted = from_environment("CFP_GRAPHS", slow ? 4 : 25);
+  long graphs = 0, limits = 0;
+  for (unsigned seed = 1; graphs < wanted; ++seed) {
+    std::mt19937 random(seed);
+    const graph forward = random_repeated_layers(random, 2, random_sizes::scarce).forward;
+    const mesh_shape mesh = mesh_of({2});
+    const planned p(differentiate(refine(forward)), mesh, 2);
+    if (plans_of(p.d) > 3e4 || p.d.remade.empty()) continue;
+    INFO("seed " << seed);
+    ++graphs;
+    const machine m = plain_machine(mesh, 1e9, 1e8, 1e-6, {{1e-6, 1e7}});
+    cost_graph costs = roofline(p.g, mesh, p.d, m, 2).build();
+    for (const auto& [memory, time] : pareto(costs)) {
+      costs.memory_limit = memory;
+      const solution s = solve(costs);
+      REQUIRE(s.feasible);
+      CHECK(s.optimal);
+      CHECK(s.memory <= memory);
+      CHECK(s.time == Approx(time).epsilon(1e-9));
+      ++limits;
+    }
+  }
+  CHECK(limits > 3 * graphs);
+}
+
+namespace {
+
+struct searched {
+  std::vector<mesh_plans> all;
+  const evaluated* best() const { return all.front().plans.found(); }
+  const decision_graph& decided() const { return all.front().decisions; }
+  bool recomputes() const {
+    for (std::size_t n = 0; n < decided().nodes.size(); ++n)
+      if (best()->p.choices[n] >= static_cast<int>(decided().nodes[n].kept_all())) return true;
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("plans keep what fits, and are never behind those that compute all or nothing again") {
+  const machine m = load_machine(std::string(CFP_SOURCE_DIR) + "/examples/machines/a100-pcie-4.json");
+  gpt_config c = read_gpt(deep_families::carried("alpa-gpt-1.3b"));
+  c.layers = slow ? 3 : 8, c.batch = 32, c.sequence = c.positions = 1024;
+  const graph g = differentiate(refine(gpt(c)));
+  machine_options o;
+  o.lowered_for = cuda::catalogue_target(number::bfloat16);
+  const auto found = [&](recomputing again, double memory) {
+    o.again = again, o.memory = std::lround(memory);
+    return searched{search_meshes(g, m, o, {mesh_of({4})})};
+  };
+  const searched free = found(recomputing::none, 0), open = found(recomputing::where_needed, 0);
+  REQUIRE(open.best() != nullptr);
+  CHECK(open.best()->p.choices == free.best()->p.choices);  // nothing is changed where all fits
+  CHECK(!open.recomputes());
+  const auto peak = static_cast<double>(free.best()->peak);
+  double before = free.best()->when.ms;
+  int fits_only_so = 0;
+  for (const double share : {0.9, 0.7, 0.5}) {
+    INFO("of the memory of the free plan " << share);
+    const searched less = found(recomputing::where_needed, share * peak), kept = found(recomputing::none, share * peak),
+                   all = found(recomputing::all, share * peak);
+    REQUIRE(less.best() != nullptr);
+    CHECK(static_cast<double>(less.best()->peak) <= share * peak);
+    CHECK(less.best()->when.ms > 0.999 * before);
+    before = less.best()->when.ms;
+    if (kept.best() != nullptr) CHECK(before <= kept.best()->when.ms);
+    if (all.best() != nullptr) CHECK(before <= 1.002 * all.best()->when.ms);
+    fits_only_so += kept.best() == nullptr;
+
+                all.best() ? all.best()->when.ms : 0.);
+  }
+  CHECK(fits_only_so > 0);
+}
+
+}  // namespace recomputation_tests
