@@ -58,8 +58,8 @@ struct decision_graph {
   std::vector<decision> nodes;
   std::vector<decision_edge> edges;
   std::vector<remade_tensor> remade;  ///< their ends are nodes
-  std::vector<std::string> dropped;  ///< strategies left out before measurement, and why
-  std::set<std::string> uneven;      ///< of those the splits that do not divide, a sentence each
+  std::vector<std::string> dropped;   ///< strategies left out before measurement, and why
+  std::set<std::string> uneven;       ///< of those the splits that do not divide, a sentence each
 };
 
 /// "replicated", "batch:data embedding:model", "partial:data"

@@ -16,8 +16,8 @@ class decision_builder {
  public:
   decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
                    const held_axis& held, const recomputation* again)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), owner_(g.operations.size(), -1), known_(g),
-        partitions_(g) {}
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), owner_(g.operations.size(), -1),
+        known_(g), partitions_(g) {}
 
   decision_graph run() {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
@@ -33,7 +33,9 @@ class decision_builder {
     for (const auto& [v, ops] : updates) add_weight(v, ops);
     for (const auto& [v, ops] : sums) add_sum(v, ops);
     for (int v = 0; v < g_.value_count(); ++v) add_flow(v);
-    if (again_ != nullptr) add_remade();
+    if (again_ != nullptr) out_.remade = again_->remade;  // between parts, which are the first nodes in their order
+    for (const remade_tensor& r : out_.remade)
+      out_.edges.push_back({r.from, r.to, r.value, static_cast<int>(&r - out_.remade.data())});
     tell_apart();
     return std::move(out_);
   }
@@ -73,24 +75,17 @@ class decision_builder {
     const auto put_number = [&](auto x) { key.append(std::to_string(x)) += ' '; };
     for (const int x : {held.split, held.target, static_cast<int>(held.rest)}) put_number(x);
     for (const std::vector<int>* some : {&p.forward, &p.anchors}) {
-      for (const int o : *some)
-        put_number(std::lower_bound(p.operations.begin(), p.operations.end(), o) - p.operations.begin());
+      for (const int o : *some) put_number(place_in(p.operations, o));
       key += ';';
     }
-    const recomputed_parts* const less = again_ != nullptr ? &again_->parts[static_cast<std::size_t>(index)] : nullptr;
-    if (less != nullptr) key += text_of_less(p, *less);
-    const auto all = [&] { return less != nullptr ? with_less_kept(p, strategies_of(p, held), *less) : strategies_of(p, held); };
-    for (const std::string& reason : known_.give(d, std::move(key), all))
+    const auto less = again_ == nullptr ? recomputed_parts() : again_->parts[static_cast<std::size_t>(index)];
+    key += text_of_less(g_, p, less);
+    for (const std::string& reason :
+         known_.give(d, std::move(key), [&] { return with_less_kept(p, strategies_of(p, held), less); }))
       out_.dropped.push_back(d.label + ": " + reason);
     own(std::move(d));
   }
 
-  // Parts are the first nodes, in their order.
-  void add_remade() {
-    for (const remade_tensor& r : again_->remade)
-      out_.edges.push_back({r.from, r.to, r.value, static_cast<int>(&r - again_->remade.data())});
-    out_.remade = again_->remade;
-  }
   choice_set strategies_of(const part& p, const axis_choice& held) {
     const strategy_space space(g_, p, mesh_, furthest_, held_.axis, held);
     choice_set out;
@@ -243,8 +238,8 @@ class decision_builder {
 }  // namespace detail
 
 /// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never
-/// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice. `again`: what
-/// parts may compute again for backward, which they never gain by but memory; none: all is kept.
+/// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice. `again`:
+/// what parts may compute again for backward, which they never gain by but memory; none: all is kept.
 inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh,
                                 axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {},
                                 const recomputation* again = nullptr) {

@@ -19,10 +19,9 @@ struct keeping {
 
 /// For people, behind the name of a strategy; nothing if all is kept.
 constexpr const char* describe(const keeping& k) {
-  constexpr const char* texts[2][4] = {
-      {"", ", cheap recomputed", ", inside recomputed", ", recomputed"},
-      {", inputs recomputed", ", cheap and inputs recomputed", ", inside and inputs recomputed",
-       ", recomputed with inputs"}};
+  constexpr const char* texts[2][4] = {{"", ", cheap recomputed", ", inside recomputed", ", recomputed"},
+                                       {", inputs recomputed", ", cheap and inputs recomputed",
+                                        ", inside and inputs recomputed", ", recomputed with inputs"}};
   return texts[k.inputs ? 0 : 1][k.inside];
 }
 

@@ -38,8 +38,8 @@ class known_choices {
     shared& known = at->second;
     if (fresh) {
       choice_set found = find();
-      known = {std::move(found.assigned), std::move(found.strategies), std::move(found.forms), std::move(found.names),
-               std::move(found.kept), std::move(found.dropped)};
+      known = {std::move(found.assigned), std::move(found.strategies), std::move(found.forms),
+               std::move(found.names),    std::move(found.kept),       std::move(found.dropped)};
     }
     d.assigned = known.assigned;
     d.strategies = known.strategies;

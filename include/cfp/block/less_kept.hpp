@@ -11,8 +11,13 @@
 namespace cfp::inline v0_1::detail {
 
 /// What of equal parts is left out alike has an equal text.
-inline std::string text_of_less(const part& p, const recomputed_parts& less) {
-  std::string out = less.inputs ? "inputs;" : ";";
+inline std::string text_of_less(const graph& g, const part& p, const recomputed_parts& less) {
+  std::string out;
+  for (const int v : less.inputs)
+    for (const int o : p.operations)
+      if (const int k = g.at(o).operands.find(v); k >= 0)
+        out.append(std::to_string(place_in(p.operations, o))).append(1, '.').append(std::to_string(k)) += ' ';
+  out += ';';
   for (const recomputed_parts::level& l : less.levels) {
     out += std::to_string(l.inside);
     for (const int o : l.operations) out.append(1, ' ').append(std::to_string(place_in(p.operations, o)));
@@ -22,14 +27,15 @@ inline std::string text_of_less(const part& p, const recomputed_parts& less) {
 }
 
 /// Each strategy with each way to keep less; those that keep all come first, and of one way all in their order.
-inline choice_set with_less_kept(const part& p, const choice_set& whole, const recomputed_parts& less) {
+inline choice_set with_less_kept(const part& p, choice_set whole, const recomputed_parts& less) {
+  if (less.levels.empty() && less.inputs.empty()) return whole;
   std::vector<recomputed_parts::level> levels(1);
   levels.insert(levels.end(), less.levels.begin(), less.levels.end());
   choice_set out;
   out.dropped = whole.dropped;
   for (const recomputed_parts::level& l : levels)
     for (const bool inputs : {true, false}) {
-      if (!inputs && !less.inputs) continue;
+      if (!inputs && less.inputs.empty()) continue;
       const keeping how{l.inside, inputs};
       for (std::size_t c = 0; c < whole.names.size(); ++c) {
         out.assigned.push_back(whole.assigned[c]);

@@ -34,7 +34,7 @@ struct recomputed_parts {
     std::vector<int> operations;  ///< ascending: whose results are not kept
   };
   std::vector<level> levels;  ///< that differ, but `all`
-  bool inputs = false;        ///< whether it reads some `remade_tensor`
+  std::vector<int> inputs;    ///< values that it reads and that others may compute again for it
 };
 
 /// Of a training graph, on a target by what it saves.
@@ -118,7 +118,7 @@ class recomputation {
       mine.kept = true;
       return;
     }
-    parts[at(to)].inputs = true;
+    parts[at(to)].inputs.push_back(v);
     const std::vector<int> from = units_of(v, p);
     for (const int unit : from) of_unit[unit].leaving = true;
     remade_tensor made{v, p, to, own, {}, own ? std::vector<int>() : chain_of(v, p)};
@@ -157,7 +157,9 @@ class recomputation {
     return all;
   }
 
-  bool contracts(int o) const { return !detail::own_dimensions(g_, o).empty() || g_.at(o).op->body == op_body::product; }
+  bool contracts(int o) const {
+    return !detail::own_dimensions(g_, o).empty() || g_.at(o).op->body == op_body::product;
+  }
 
   // Whether operations and what they take, down to what is kept anyway, are no contractions.
   bool is_cheap(const std::vector<int>& operations) const {

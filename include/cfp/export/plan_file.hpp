@@ -165,9 +165,11 @@ class plan_reader : json_reader<bad_input> {
       const auto at = std::find(all.begin(), all.end(), want);
       if (at == all.end())
         refuse("'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(all) +
-               (want.find("/regathered") == std::string::npos
-                    ? ": is it a plan of a model of other sizes?"
-                    : ": weights may be gathered again only where a memory limit is given"));
+               (want.find("/regathered") != std::string::npos
+                    ? ": weights may be gathered again only where a memory limit is given"
+                : want.find(" recomputed") != std::string::npos
+                    ? ": what forward computes may be computed again only where a memory limit is given"
+                    : ": is it a plan of a model of other sizes?"));
       out.push_back(static_cast<int>(at - all.begin()));
     }
     return out;

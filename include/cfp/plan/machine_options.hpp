@@ -4,7 +4,9 @@
 #include <cfp/plan/stage_clock.hpp>
 #include <cfp/profile/known_instructions.hpp>
 #include <cfp/program/target.hpp>
+#include <cfp/solve/memory/budget.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -15,13 +17,14 @@ namespace cfp::inline v0_1 {
 /// What plans may compute again for backward in the place of keeping it.
 enum class recomputing : std::uint8_t {
   none,
-  where_needed,  ///< what the search chooses, where plans that keep all do not fit or are slowed by what they must fit in
+  where_needed,  ///< what the search chooses, where plans that keep all do not fit or are slowed by what they must fit
+                 ///< in
   all,           ///< all that can be, as a plan to compare with
 };
 
 struct machine_options {
-  long memory = 0;                      ///< bytes of a device a plan may use; 0: what the machine's devices have
-  target lowered_for = 2;               ///< numbers that are not wide take two bytes
+  long memory = 0;         ///< bytes of a device a plan may use; 0: what the machine's devices have
+  target lowered_for = 2;  ///< numbers that are not wide take two bytes
   recomputing again = recomputing::where_needed;
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
@@ -45,6 +48,21 @@ struct machine_options {
   unsigned threads = 0;
 
   bool over() const { return std::chrono::steady_clock::now() >= until; }
+  /// On devices with so much memory, where no other limit was given, and for conversions at these prices.
+  machine_options on(long bytes, const step_prices& prices) const {
+    machine_options out = *this;
+    out.lowered_for.prices = &prices;
+    if (out.memory == 0) out.memory = bytes;
+    return out;
+  }
+  solve_options of_solver() const {
+    solve_options o;
+    o.max_steps = 1e9 * solve_seconds;
+    o.gap = gap;
+    if (until != std::chrono::steady_clock::time_point::max())
+      o.max_seconds = std::max(0.0, std::chrono::duration<double>(until - std::chrono::steady_clock::now()).count());
+    return o;
+  }
 };
 
 }  // namespace cfp

@@ -25,9 +25,10 @@ class machine_search {
                  const machine_options& options = {}, const repeats* again = nullptr,
                  described_conversions* conversions = nullptr)
       : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
-        conversions_(conversions != nullptr ? *conversions : own_conversions_), options_(on(m, options, conversions_)),
-        times_(m, mesh, options.known), programs_(g, again, mesh, options_, times_, conversions_.known),
-        evaluator_(g, d, options_, programs_), folded_(d, again) {}
+        conversions_(conversions != nullptr ? *conversions : own_conversions_),
+        options_(options.on(m.device.memory, conversions_.prices)), times_(m, mesh, options.known),
+        programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
+        folded_(d, again) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -52,7 +53,8 @@ class machine_search {
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s = solved([&, &sums = costs()] { return solve(folded_.of(fixed(sums, choices)), brief()); });
+    const solution s =
+        solved([&, &sums = costs()] { return solve(folded_.of(fixed(sums, choices)), options_.of_solver()); });
     if (!s.feasible) return std::nullopt;
     evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);
@@ -122,13 +124,14 @@ class machine_search {
     return ended(std::move(out));
   }
 
-  /// Plans that may compute again what those of `known` keep, of the same graph with these choices first; with them.
+  /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep.
   priced_plans with_less_kept(priced_plans known) {
-    const std::vector<evaluated> kept = std::exchange(known.candidates, candidates());
-    known.candidates.insert(known.candidates.end(), kept.begin(), kept.end());
-    known.bound = bound_;
-    known.sums = costs();
-    evaluator_.least = known.least;
+    const std::vector<evaluated> less = candidates();
+    known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
+    known.bound = bound_, known.sums = costs(), evaluator_.least = known.least;
+    for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n)
+      if (const evaluated e = known.usual[n]; !e.fits)
+        known.usual.push_back(estimate(e.p.name + ", all recomputed", all_recomputed(e.p.choices, d_), e.order));
     return ended(std::move(known));
   }
 
@@ -145,11 +148,6 @@ class machine_search {
  private:
   using clock = std::chrono::steady_clock;
 
-  static machine_options on(const machine& m, machine_options options, const described_conversions& conversions) {
-    options.lowered_for.prices = &conversions.prices;
-    if (options.memory == 0) options.memory = m.device.memory;
-    return options;
-  }
   // The plan to take has its program; where layers stand for many, that of those there are.
   priced_plans ended(priced_plans out) {
     if (evaluated* e = out.found(); e != nullptr && folded_) {
@@ -158,8 +156,7 @@ class machine_search {
     }
     for (evaluated* e = out.found(); e != nullptr && !e->whole && !folded_; e = out.found()) {
       evaluated whole = evaluate(e->p.name, e->p.choices, e->order);
-      whole.seconds = e->seconds;
-      whole.gap = e->gap;
+      whole.seconds = e->seconds, whole.gap = e->gap;
       *e = std::move(whole);
     }
     out.least = evaluator_.least;
@@ -171,12 +168,13 @@ class machine_search {
   template <class Policy>
   std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
                                         clock::time_point begin) {
-    const solution s = solved([&] { return by.solve(folded_.of(priced), brief()); });
+    const solution s = solved([&] { return by.solve(folded_.of(priced), options_.of_solver()); });
     if (!s.feasible) return std::nullopt;
     const cost_graph& sums = costs();
-    evaluated out = estimate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
-                               return solved([&] { return by.solve(folded_.of(fixed(sums, open)), brief()); }).choices;
-                             }));
+    evaluated out =
+        estimate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
+                   return solved([&] { return by.solve(folded_.of(fixed(sums, open)), options_.of_solver()); }).choices;
+                 }));
     out.seconds = since(begin);
     out.gap = s.gap();
     return out;
@@ -214,7 +212,7 @@ class machine_search {
   std::optional<evaluated> within_limit(limit_solver& solver, limits_of_sums limits, bool of_all) {
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
-      const solution s = solved([&] { return solver.solve(limits.now(), brief()); });
+      const solution s = solved([&] { return solver.solve(limits.now(), options_.of_solver()); });
       const bool without_limit = !limits.now();
       if (of_all && without_limit) bound_ = s.bound;
       if (!s.feasible) {
@@ -232,15 +230,6 @@ class machine_search {
     return best;
   }
 
-  solve_options brief() const {
-    solve_options o;
-    o.max_steps = 1e9 * options_.solve_seconds;
-    o.gap = options_.gap;
-    if (options_.until != clock::time_point::max())
-      o.max_seconds = std::max(0.0, std::chrono::duration<double>(options_.until - clock::now()).count());
-    return o;
-  }
-
   const graph& g_;
   const mesh_shape& mesh_;
   const decision_graph& d_;
@@ -255,7 +244,7 @@ class machine_search {
   std::optional<machine_costs> prices_;
   double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
   bool limited_ = false;
-  std::optional<std::int64_t> fitted_, fitted_by_first_;     // limits of sums of parts within which programs fit
+  std::optional<std::int64_t> fitted_, fitted_by_first_;  // limits of sums of parts within which programs fit
 };
 
 }  // namespace cfp

@@ -5,6 +5,8 @@
 #include <cfp/program/find_saved.hpp>
 
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <string>
 
 namespace cfp::inline v0_1 {
@@ -31,20 +33,30 @@ namespace detail {
 
 // A graph to plan, and what no mesh changes.
 struct planned_graph {
-  planned_graph(const graph& whole, const target& on)
-      : g(whole), blocks(parallel_blocks(whole)), again(whole, blocks),
-        recomputed(whole, blocks, segments(whole, blocks), find_saved(whole, on)) {}
+  /// What it is lowered for says what may be recomputed.
+  explicit planned_graph(const graph& whole, const target& on = 2)
+      : g(whole), blocks(parallel_blocks(whole)), again(whole, blocks), on_(on) {}
+
+  /// Found when it is first asked for; of any thread.
+  const recomputation& recomputed() const {
+    std::call_once(asked_, [&] { recomputed_.emplace(g, blocks, segments(g, blocks), find_saved(g, on_)); });
+    return *recomputed_;
+  }
 
   const graph& g;
   const block_structure blocks;
   const repeats again;
-  const recomputation recomputed;
+
+ private:
+  const target on_;
+  mutable std::once_flag asked_;
+  mutable std::optional<recomputation> recomputed_;
 };
 
 inline decision_graph decided(const planned_graph& g, const mesh_shape& mesh, const machine_options& options,
                               const held_axis& held = {}, bool may_recompute = false) {
   const stage_timer deciding(options.clock, stage::strategies);
-  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held, may_recompute ? &g.recomputed : nullptr);
+  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held, may_recompute ? &g.recomputed() : nullptr);
 }
 
 inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,

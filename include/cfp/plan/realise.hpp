@@ -83,6 +83,15 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   return costs;
 }
 
+/// Choices that keep as little as they can.
+inline std::vector<int> all_recomputed(std::vector<int> choices, const decision_graph& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const auto kept = static_cast<int>(d.nodes[n].kept_all()), all = static_cast<int>(d.nodes[n].choices());
+    choices[n] = all - kept + choices[n] % kept;
+  }
+  return choices;
+}
+
 /// The cost graph without what keeps more than it must.
 inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n)

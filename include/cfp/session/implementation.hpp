@@ -59,6 +59,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   parts& s = mine();
   double predicted = 0;
   s.tell("reading plan " + path);
+  s.choose_what_is_kept();
   const std::vector<int> choices = s.saved_choices(path, &predicted);
   s.measured_before();
   s.tell("making the program of plan " + path);
@@ -75,6 +76,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
 
 CFP_INLINE void session::compare_with(const std::string& path) {
   parts& s = mine();
+  s.choose_what_is_kept();
   s.saved_choices(path);  // or it says why not
   s.against = path;
   s.found.reset();

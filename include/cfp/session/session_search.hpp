@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/plan/search.hpp>
+#include <cfp/program/find_saved.hpp>
 #include <cfp/session/first_process.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/session_parts.hpp>
@@ -85,9 +86,17 @@ CFP_INLINE profile_table session::parts::measured_before() {
   return table;
 }
 
+// Within a limit of memory, which is what it takes for that to pay.
+CFP_INLINE void session::parts::choose_what_is_kept() {
+  if (o.memory == 0 || !decided.remade.empty()) return;
+  const recomputation again(g, blocks, segments, find_saved(g, ranks().lowered_for()));
+  decided = decisions(g, blocks, mesh, detail::furthest(o), {}, &again);
+}
+
 CFP_INLINE const found_plan& session::parts::search() {
   if (found) return *found;
   backend& here = ranks();
+  choose_what_is_kept();
   profile_table table = measured_before();
   const auto keep = [&] {
     if (!o.table.empty()) table.save(o.table);
