@@ -99,6 +99,11 @@ void add_machine(CLI::App& app, arguments& a) {
                  "with --machine and three axes: up to so many strategies they are solved together, which says "
                  "how near a plan is to the best")
       ->check(within(0.0, 1e9));
+  app.add_option("--recompute", a.recompute,
+                 "with --machine: what plans may compute again for backward, not to keep it: what the search chooses "
+                 "where plans that keep all do not fit, none, or all, as a plan to compare with")
+      ->check(CLI::IsMember({"where-needed", "none", "all"}))
+      ->capture_default_str();
   app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
 }
 

@@ -114,6 +114,7 @@ for option in --steps --save-state --load-state; do refused "compare takes no $o
 refused "--unfused: it is of a machine that is described, give --machine too" plan --model "$tiny" --unfused
 refused "--seconds: it is of a machine that is described, give --machine too" plan --model "$tiny" --seconds 1
 refused "--axes: it is of a machine that is described, give --machine too" plan --model "$tiny" --axes 3
+refused "--recompute: it is of a machine that is described, give --machine too" plan --model "$tiny" --recompute none
 refused "--axes: it says which meshes are tried" plan --model "$tiny" --machine a100-8 --mesh x=8 --axes 3
 refused "--together: it is of a machine that is described, give --machine too" plan --model "$tiny" --together 5
 for option in --tolerance=0 --profile-mode=lazy --deadline=3; do

@@ -54,6 +54,9 @@ cfp::machine_plan_options arguments::machine_plan() const {
   o.type = is_given("--type") ? number() : cfp::number::bfloat16;
   o.axes = axes;
   o.unfused = unfused;
+  o.recompute = recompute == "none"  ? cfp::recomputing::none
+                : recompute == "all" ? cfp::recomputing::all
+                                     : cfp::recomputing::where_needed;
   o.memory = memory;
   o.micro_batches = micro_batches;
   o.how = training();

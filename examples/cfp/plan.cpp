@@ -68,7 +68,7 @@ int plan_for_machine(const arguments& a) {
 
 int plan(const arguments& a) {
   if (!a.machine.empty()) return plan_for_machine(a);
-  for (const char* const option : {"--axes", "--unfused", "--seconds", "--together"})
+  for (const char* const option : {"--axes", "--recompute", "--unfused", "--seconds", "--together"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": it is of a machine that is described, give --machine too");
   prepared p = prepare(a);

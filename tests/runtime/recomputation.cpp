@@ -25,6 +25,10 @@ using namespace small_tests;
 
 namespace {
 
+int replicated(const decision& d) {
+  return static_cast<int>(std::find(d.names.begin(), d.names.end(), "replicated") - d.names.begin());
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool slow = true;
 #else
@@ -116,6 +120,45 @@ TEST_CASE("whatever a part computes again, training is the same to the bit") {
   }
 }
 
+TEST_CASE("attention stays one kernel, forward and backward, whatever is computed again") {
+  const target& on = cuda::catalogue_target(number::bfloat16);
+  llama_config l = read_llama(deep_families::carried("llama-3-8b"));
+  l.layers = 3, l.batch = 4, l.sequence = 256;
+  gpt_config c = read_gpt(deep_families::carried("gpt2"));
+  c.layers = 3, c.batch = 4, c.sequence = c.positions = 256;
+  c.attention_dropout = 0;
+  for (const graph& forward : {refine(llama(l)), refine(gpt(c))})
+    for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) {
+      const planned p(differentiate(forward), mesh, on);
+      std::vector<int> choices = follow({"tensor", {"heads hidden"}}, p.d, mesh);
+      for (std::size_t n = 0; n < choices.size(); ++n)
+        if (choices[n] < 0) choices[n] = replicated(p.d.nodes[n]);
+      std::size_t most = 0;
+      for (const decision& n : p.d.nodes) most = std::max(most, n.choices() / n.kept_all());
+      for (std::size_t level = 0; level < most; ++level) {
+        std::vector<int> now = choices;
+        for (std::size_t n = 0; n < now.size(); ++n) {
+          const decision& node = p.d.nodes[n];
+          now[n] += static_cast<int>(std::min(level, node.choices() / node.kept_all() - 1) * node.kept_all());
+        }
+        const program code = realise("level", p.g, mesh, p.d, now, on).code;
+        int forwards = 0, backwards = 0, again = 0;
+        for (const instruction& i : code.code) {
+          if (i.fusion < 0 || code.fusions[static_cast<std::size_t>(i.fusion)].label != "attention") continue;
+          const bool back = p.g.at(i.op).when != phase::forward;
+          (back ? backwards : i.again ? again : forwards) += 1;
+        }
+        INFO("mesh " << to_string(mesh) << ", level " << level);
+        CHECK(forwards == 3);
+        CHECK(backwards == 3);
+        CHECK(again == (level >= 4 ? 3 : 0));
+        for (const buffer& b : code.buffers)  // no scores
+          if (b.root == &b - code.buffers.data() && b.offset >= 0 && b.local.size() > 2)
+            CHECK(b.local[b.local.size() - 1] * b.local[b.local.size() - 2] != 256l * 256);
+      }
+    }
+}
+
 namespace {
 
 // Bytes that backward finds of one layer of a GPT in 16 bits: what a layer more adds to what is live when it begins.
@@ -136,9 +179,7 @@ class layer_memory {
     std::vector<int> choices = follow({"plan", {wishes}}, p.d, mesh_);
     for (std::size_t n = 0; n < choices.size(); ++n) {
       const decision& node = p.d.nodes[n];
-      if (choices[n] < 0)
-        choices[n] =
-            static_cast<int>(std::find(node.names.begin(), node.names.end(), "replicated") - node.names.begin());
+      if (choices[n] < 0) choices[n] = replicated(node);
       const auto kept = static_cast<int>(node.kept_all());
       int best = 0;  // the last that keeps no less than asked for
       for (int k = 0; k * kept < static_cast<int>(node.choices()); ++k)

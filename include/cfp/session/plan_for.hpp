@@ -22,8 +22,9 @@ struct machine_plan_options {
   int axes = 2;                    ///< without a mesh: the most axes of those tried, 1 to 3
   number type = number::bfloat16;  ///< what numbers are stored as
   bool unfused = false;            ///< every operator by itself; else as kernels for GPUs compute them together
-  long memory = 0;                 ///< most bytes a device may use; 0: what the machine's devices have
-  int micro_batches = 1;           ///< pieces a step's batch comes in; the model is of one piece
+  recomputing recompute = recomputing::where_needed;  ///< what plans may compute again for backward
+  long memory = 0;        ///< most bytes a device may use; 0: what the machine's devices have
+  int micro_batches = 1;  ///< pieces a step's batch comes in; the model is of one piece
   training how{};
   std::string table{};                          ///< what operators take, measured on such devices (cfp plan --measure)
   instruction_device measure_on{};              ///< what the table lacks is measured there, and kept
