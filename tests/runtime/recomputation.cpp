@@ -114,7 +114,7 @@ void check_trains_alike(const std::string& family, const mesh_shape& mesh, int p
 
 TEST_CASE("whatever a part computes again, training is the same to the bit") {
   for (const char* const family : {"gpt", "llama", "t5", "mixtral"}) {
-    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 29 : 5));
+    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 41 : 11));
     check_trains_alike(family, mesh_of({2}), 1, every);
     check_trains_alike(family, mesh_of({2, 2}), 2, 11 * every);
   }

@@ -56,6 +56,7 @@ namespace detail {
 // One split per axis, its sums reduced at once; not of the sequence, which is behind the batch in one dimension of its
 // products.
 inline bool alpa_offers(const graph& g, const decision& d, std::size_t choice, bool every_axis) {
+  if (choice >= d.kept_all()) return false;
   const std::string& how = d.names[choice];
   for (const char* not_offered : {">", "/", "partial", "=sequence"})
     if (how.find(not_offered) != std::string::npos) return false;
