@@ -19,13 +19,13 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
   const auto ranks = threads(mesh, type);
   const block_structure blocks = parallel_blocks(g);
   const recomputation again(g, blocks, segments(g, blocks), find_saved(g, ranks->lowered_for()));
-  const decision_graph kept = decisions(g, blocks, mesh, axis_choice::regathered),
+  const decision_graph all_kept = decisions(g, blocks, mesh, axis_choice::regathered),
                        less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again);
   for (int n = 0; n < 6; ++n) {
     schedule order;
     order.overlap = n % 2 == 1;
     order.ahead = 1 + n % 3;
-    const plan p = random_plan(g, mesh, n < 3 ? kept : less, random, ranks->lowered_for().real_bytes, order);
+    const plan p = random_plan(g, mesh, n < 3 ? all_kept : less, random, ranks->lowered_for().real_bytes, order);
     const program& code = p.code;
     const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code);
     std::vector<double> taken(static_cast<std::size_t>(mesh.devices())), left(taken.size()), held(taken.size()),
