@@ -44,7 +44,8 @@ void check(const graph& g, const mesh_shape& mesh, int plans, const std::set<std
   const long steps = 2;
   const byte_text text = text_for(g, what);
   const block_structure blocks = parallel_blocks(g);
-  const recomputation again(g, blocks, segments(g, blocks), find_saved(g, cuda::catalogue_target(number::bfloat16)));
+  const recomputation again(g, blocks, segments(g, blocks),
+                            find_saved(g, cfp::cuda::catalogue_target(number::bfloat16)));
   const decision_graph kept = decisions(g, blocks, mesh, axis_choice::regathered),
                        less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again);
   const trained exact = train_on(single(g, sizeof(double)), g, text, steps, 3);
