@@ -68,9 +68,10 @@ holds "$folder/machine.json" '"step_ms"' '"kernels"'
 says "left out: the seconds given were over" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --seconds 0.001
 says "h.0-299.attn.c_attn.linear .x300." "$cfp" plan --model "$model" --machine a100-8 --seq 16 --mesh x=8 --layers 300
 says "^2x2x2 .* not compared" "$cfp" plan --model "$model" --machine a100-8 --seq 16 --axes 3
-# Within memory that nothing fits which keeps all, plans compute again what the search chooses; two lines say what.
-tight=(plan --model "$model" --machine a100-8 --seq 16 --mesh x=8 --layers 3 --memory 60000000)
+# Where nothing fits that keeps all, plans compute again what the search chooses, as said of each part.
+tight=(plan --model alpa-gpt-1.3b --machine a100-pcie-4 --batch 32 --mesh x=4 --layers 8 --memory 5000000000)
 if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED: it fits without"; exit 1; fi
-says "recomputed" "$cfp" "${tight[@]}"
+says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
+says "zero2, all recomputed" "$cfp" "${tight[@]}"
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
 holds "$folder/there.json" '"decisions"'

@@ -52,6 +52,9 @@ class recomputation {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+  // Where experts are chosen, say: computed once more by other kernels, which round otherwise, it might choose others.
+  static bool chooses(const operation& o) { return o.op->body == op_body::routine && o.op->linear != linearity::all; }
+
   // What becomes of the results of a unit, as far as they are saved.
   struct uses {
     bool inside = false;   // backward of its own part reads some
@@ -77,7 +80,7 @@ class recomputation {
     for (const int o : mine.forward) {
       const int unit = saved_.unit[at(o)];
       units[unit].push_back(o);
-      if (g_.at(o).op->statistic && unit == o) of_unit[unit].kept = true;  // a number a row
+      if (chooses(g_.at(o)) || (g_.at(o).op->statistic && unit == o)) of_unit[unit].kept = true;
       for (const int v : g_.at(o).results) add_uses(of_unit, v, p);
     }
     const auto level = [&](keeping::inside_t inside, const auto& leaves_out) {
@@ -114,7 +117,8 @@ class recomputation {
     mine.inside = mine.inside || own;
     if (by.empty()) return;
     const int to = *by.begin();
-    if (by.size() > 1 || to < 0 || segment_[at(to)] != segment_[at(p)] || g_[v].rank() == 0) {
+    if (chooses(g_.at(g_[v].producer)) || by.size() > 1 || to < 0 || segment_[at(to)] != segment_[at(p)] ||
+        g_[v].rank() == 0) {
       mine.kept = true;
       return;
     }
@@ -144,7 +148,7 @@ class recomputation {
     while (!open.empty()) {
       const int o = g_[open.back()].producer;
       open.pop_back();
-      if (o < 0 || s_.part_of[at(o)] != p || !out.insert(o).second) continue;
+      if (o < 0 || s_.part_of[at(o)] != p || chooses(g_.at(o)) || !out.insert(o).second) continue;
       for (const int x : g_.at(o).operands)
         if (read_back_by(x).count(p) == 0) open.push_back(x);
     }
