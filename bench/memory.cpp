@@ -67,7 +67,7 @@ struct searched {
 searched search(const graph& g, const machine& m, recomputing again) {
   machine_options o;
   o.lowered_for = cuda::catalogue_target(number::bfloat16);
-  o.again = again;
+  o.recompute = again;
   const auto begin = std::chrono::steady_clock::now();
   searched out{search_meshes(g, m, o, meshes_of(m)), 0};
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -81,6 +81,13 @@ std::string text_of(const evaluated* e) {
   return out;
 }
 
+std::string gib_of(const evaluated* e) {
+  char out[40];
+  if (e == nullptr) return "-";
+  std::snprintf(out, sizeof out, "%.1f GiB", static_cast<double>(e->peak) / gib);
+  return out;
+}
+
 json described(const memory_case& c) {
   const machine m = machine_of(c);
   tell(c.model + " on " + c.machine);
@@ -89,10 +96,9 @@ json described(const memory_case& c) {
                  all = search(g, m, recomputing::all);
   tell("");
   const evaluated* const found = chosen.best();
-  std::printf("%-15s %-15s %6ld x %-5ld %5d  %14s %14s %14s  %6.1f GiB %6.1f s\n", c.model.c_str(), c.machine.c_str(),
+  std::printf("%-15s %-15s %6ld x %-5ld %5d  %14s %14s %14s  %10s %6.1f s\n", c.model.c_str(), c.machine.c_str(),
               c.batch, c.sequence, m.devices(), text_of(kept.best()).c_str(), text_of(found).c_str(),
-              text_of(all.best()).c_str(), found != nullptr ? static_cast<double>(found->peak) / gib : 0.0,
-              chosen.seconds);
+              text_of(all.best()).c_str(), gib_of(found).c_str(), chosen.seconds);
   std::fflush(stdout);
   return {{"model", c.model},
           {"machine", c.machine},

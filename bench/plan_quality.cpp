@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     options.overlap = !no_overlap;
-    options.again = recomputing::none;  // what that brings is measured by `memory`
+    options.recompute = recomputing::none;  // what that brings is measured by `memory`
     json out{{"cases", json::array()}};
     std::string table;
     int cases = 0, nothing_fits = 0, re_ranked = 0, usual_first = 0;

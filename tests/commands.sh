@@ -71,6 +71,7 @@ says "^2x2x2 .* not compared" "$cfp" plan --model "$model" --machine a100-8 --se
 # Where nothing fits that keeps all, plans compute again what the search chooses, as said of each part.
 tight=(plan --model alpa-gpt-1.3b --machine a100-pcie-4 --batch 32 --mesh x=4 --layers 8 --memory 5000000000)
 if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED: it fits without"; exit 1; fi
+grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"

@@ -67,13 +67,13 @@ inline const family known_families[] = {
     {"gshard", gshard_of_layers, 2, 14, 4, 16},
     {"t5", t5_of_layers, 1, 10, 5, 12}};
 
-/// How many of them to look at; sanitizers are slow.
-constexpr std::size_t few_if_slow([[maybe_unused]] std::size_t few) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return few;
+constexpr bool slow = true;
 #else
-  return std::size(known_families);
+constexpr bool slow = false;
 #endif
-}
+
+/// How many of them to look at.
+constexpr std::size_t few_if_slow(std::size_t few) { return slow ? few : std::size(known_families); }
 
 }  // namespace deep_families

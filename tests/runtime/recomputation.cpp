@@ -22,18 +22,13 @@ namespace recomputation_tests {
 using namespace cfp;
 using namespace cfp::families;
 using namespace small_tests;
+using deep_families::slow;
 
 namespace {
 
 int replicated(const decision& d) {
   return static_cast<int>(std::find(d.names.begin(), d.names.end(), "replicated") - d.names.begin());
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool slow = true;
-#else
-constexpr bool slow = false;
-#endif
 
 struct planned {
   planned(graph of, const mesh_shape& on, const target& lowered_for)
@@ -310,7 +305,7 @@ TEST_CASE("plans keep what fits, and are never behind those that compute all or 
   machine_options o;
   o.lowered_for = cuda::catalogue_target(number::bfloat16);
   const auto found = [&](recomputing again, double memory) {
-    o.again = again, o.memory = std::lround(memory);
+    o.recompute = again, o.memory = std::lround(memory);
     return searched{search_meshes(g, m, o, {mesh_of({4})})};
   };
   const searched free = found(recomputing::none, 0), open = found(recomputing::where_needed, 0);

@@ -93,6 +93,16 @@ inline std::size_t place_in(const std::vector<int>& operations, int o) {
   return static_cast<std::size_t>(std::lower_bound(operations.begin(), operations.end(), o) - operations.begin());
 }
 
+/// Where operations read some values: "2.0 5.1 ", the operation's place and the operand.
+inline std::string text_of_readers(const graph& g, const std::vector<int>& operations, const std::vector<int>& values) {
+  std::string out;
+  for (const int v : values)
+    for (std::size_t i = 0; i < operations.size(); ++i)
+      if (const int k = g.at(operations[i]).operands.find(v); k >= 0)
+        out.append(std::to_string(i)).append(1, '.').append(std::to_string(k)) += ' ';
+  return out;
+}
+
 /// Between parts the reader says what is kept: of a tensor that it keeps the maker does not compute anything again, and
 /// of one that it does not keep it computes what it needs for it.
 inline void let_readers_keep(const graph& g, const decision_graph& d, const std::vector<int>& choices, sharding& out) {

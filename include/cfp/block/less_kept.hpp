@@ -12,12 +12,7 @@ namespace cfp::inline v0_1::detail {
 
 /// What of equal parts is left out alike has an equal text.
 inline std::string text_of_less(const graph& g, const part& p, const recomputed_parts& less) {
-  std::string out;
-  for (const int v : less.inputs)
-    for (const int o : p.operations)
-      if (const int k = g.at(o).operands.find(v); k >= 0)
-        out.append(std::to_string(place_in(p.operations, o))).append(1, '.').append(std::to_string(k)) += ' ';
-  out += ';';
+  std::string out = text_of_readers(g, p.operations, less.inputs) + ';';
   for (const recomputed_parts::level& l : less.levels) {
     out += std::to_string(l.inside);
     for (const int o : l.operations) out.append(1, ' ').append(std::to_string(place_in(p.operations, o)));

@@ -6,12 +6,12 @@
 #include <cfp/block/own_dimensions.hpp>
 #include <cfp/block/segments.hpp>
 #include <cfp/model/saved_values.hpp>
-#include <cfp/model/wiring.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -21,10 +21,8 @@ namespace cfp::inline v0_1 {
 struct remade_tensor {
   int value = -1;
   int from = 0, to = 0;    ///< parts
-  bool own = false;        ///< backward of the part that computes it reads it too, and decides whether it is computed
-                           ///< again
   std::vector<int> unit;   ///< operations of that part that compute it, or what is only rearranged to it, together
-  std::vector<int> chain;  ///< those that make it of what backward has there, ascending; none if `own`
+  std::vector<int> chain;  ///< those that make it of what backward has there, ascending; none if that has it itself
 };
 
 /// What a part can leave out of what it computes, by how much it keeps of that.
@@ -38,10 +36,21 @@ struct recomputed_parts {
 };
 
 /// Of a training graph, on a target by what it saves.
-class recomputation {
+struct recomputation {
+  recomputation(const graph& g, const block_structure& s, const segmentation& found, const saved_values& saved);
+
+  std::vector<recomputed_parts> parts;  ///< of each
+  std::vector<remade_tensor> remade;
+};
+
+namespace detail {
+
+class recomputation_finder {
  public:
-  recomputation(const graph& g, const block_structure& s, const segmentation& found, const saved_values& saved)
-      : g_(g), s_(s), saved_(saved), readers_(consumers(g)), parts(s.parts.size()) {
+  recomputation_finder(const graph& g, const block_structure& s, const segmentation& found, const saved_values& saved,
+                       recomputation& out)
+      : g_(g), s_(s), saved_(saved), readers_(consumers(g)), out_(out) {
+    out_.parts.resize(s.parts.size());
     std::vector<int> of_block(s.blocks.size(), -1);
     for (std::size_t i = 0; i < found.segments.size(); ++i)
       for (int b = 0; b < found.segments[i].count; ++b) of_block[at(found.segments[i].first + b)] = static_cast<int>(i);
@@ -62,17 +71,6 @@ class recomputation {
     bool kept = false;     // some must be kept
   };
 
-  const graph& g_;
-  const block_structure& s_;
-  const saved_values& saved_;
-  const std::vector<std::vector<int>> readers_;
-  std::vector<int> segment_;  // of parts
-
- public:
-  std::vector<recomputed_parts> parts;  ///< of each
-  std::vector<remade_tensor> remade;
-
- private:
   void find(int p) {
     const part& mine = s_.parts[at(p)];
     std::map<int, std::vector<int>> units;
@@ -94,7 +92,7 @@ class recomputation {
         out.operations.insert(out.operations.end(), operations.begin(), operations.end());
       }
       std::sort(out.operations.begin(), out.operations.end());
-      std::vector<recomputed_parts::level>& levels = parts[at(p)].levels;
+      std::vector<recomputed_parts::level>& levels = out_.parts[at(p)].levels;
       if (any && (levels.empty() || levels.back().operations != out.operations)) levels.push_back(std::move(out));
     };
     const auto stays = [](const uses& u) { return u.inside && !u.leaving && !u.kept; };
@@ -122,13 +120,13 @@ class recomputation {
       mine.kept = true;
       return;
     }
-    parts[at(to)].inputs.push_back(v);
+    out_.parts[at(to)].inputs.push_back(v);
     const std::vector<int> from = units_of(v, p);
     for (const int unit : from) of_unit[unit].leaving = true;
-    remade_tensor made{v, p, to, own, {}, own ? std::vector<int>() : chain_of(v, p)};
+    remade_tensor made{v, p, to, {}, own ? std::vector<int>() : chain_of(v, p)};
     for (const int o : s_.parts[at(p)].forward)
       if (std::find(from.begin(), from.end(), saved_.unit[at(o)]) != from.end()) made.unit.push_back(o);
-    remade.push_back(std::move(made));
+    out_.remade.push_back(std::move(made));
   }
 
   // That of what computes a value; where that only rearranges what another of the part computes, that one's too.
@@ -161,9 +159,7 @@ class recomputation {
     return all;
   }
 
-  bool contracts(int o) const {
-    return !detail::own_dimensions(g_, o).empty() || g_.at(o).op->body == op_body::product;
-  }
+  bool contracts(int o) const { return !own_dimensions(g_, o).empty() || g_.at(o).op->body == op_body::product; }
 
   // Whether operations and what they take, down to what is kept anyway, are no contractions.
   bool is_cheap(const std::vector<int>& operations) const {
@@ -191,6 +187,20 @@ class recomputation {
             return true;
     return false;
   }
+
+  const graph& g_;
+  const block_structure& s_;
+  const saved_values& saved_;
+  const std::vector<std::vector<int>> readers_;
+  std::vector<int> segment_;  // of parts
+  recomputation& out_;
 };
+
+}  // namespace detail
+
+inline recomputation::recomputation(const graph& g, const block_structure& s, const segmentation& found,
+                                    const saved_values& saved) {
+  detail::recomputation_finder(g, s, found, saved, *this);
+}
 
 }  // namespace cfp

@@ -25,7 +25,7 @@ enum class recomputing : std::uint8_t {
 struct machine_options {
   long memory = 0;         ///< bytes of a device a plan may use; 0: what the machine's devices have
   target lowered_for = 2;  ///< numbers that are not wide take two bytes
-  recomputing again = recomputing::where_needed;
+  recomputing recompute = recomputing::where_needed;
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.

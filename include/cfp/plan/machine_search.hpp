@@ -194,7 +194,7 @@ class machine_search {
     auto pricing_all = priced_by<machine_pricing>(times_);
     pricing_all.of_weights = options_.counted;
     prices_.emplace(pricing_all.prices());
-    if (options_.again == recomputing::all)
+    if (options_.recompute == recomputing::all)
       for (cost_graph& sums : prices_->counted) sums = only_recomputed(std::move(sums), d_);
     return *prices_;
   }

@@ -63,10 +63,10 @@ inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_s
                           const machine_options& options) {
   described_conversions conversions(m, mesh);
   mesh_plans out{mesh, {}, {}};
-  if (options.again != recomputing::all) {
+  if (options.recompute != recomputing::all) {
     out.decisions = decided(g, mesh, options);
     out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).compare();
-    if (options.again == recomputing::none || !out.plans.limited || options.over()) return out;
+    if (options.recompute == recomputing::none || !out.plans.limited || options.over()) return out;
   }
   out.decisions = decided(g, mesh, options, {}, true);
   machine_search less(g.g, mesh, out.decisions, m, options, &g.again, &conversions);

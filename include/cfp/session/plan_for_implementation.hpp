@@ -87,7 +87,7 @@ inline machine_options search_options(const machine_plan_options& o) {
   out.memory = o.memory;
   out.clock = o.clock;
   out.together = o.together;
-  out.again = o.recompute;
+  out.recompute = o.recompute;
   out.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
   return out;
 }

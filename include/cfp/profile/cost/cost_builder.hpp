@@ -37,11 +37,7 @@ class cost_builder : public pair_costs {
       out += n.keeps_inputs(c) ? '|' : '/';
       for (const assignment& a : n.assigned[c]) put(out, a);
     }
-    for (const int v : remade_for(static_cast<std::size_t>(&n - d_.nodes.data())))
-      for (std::size_t i = 0; i < n.operations.size(); ++i)
-        if (const int k = g_.at(n.operations[i]).operands.find(v); k >= 0)
-          out.append(std::to_string(i)).append(1, '.').append(std::to_string(k)) += ' ';
-    return out;
+    return out + detail::text_of_readers(g_, n.operations, remade_for(static_cast<std::size_t>(&n - d_.nodes.data())));
   }
 
   // A cost graph for each way to price.
