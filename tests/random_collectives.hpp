@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 /// Where collectives work, unless on a device: a buffer made of elements, to be read when the call is done.
@@ -34,9 +35,13 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
     const auto by = static_cast<cfp::reduction>(same() % 3);
     const auto filled = [&](std::size_t size) {
       std::vector<T> x(size);
-      for (T& e : x)
-        e = whole_numbers ? T(static_cast<float>(own() % 9))
-                          : T(static_cast<float>(static_cast<int>(own() % 2001) - 1000) / 7.0f);
+      for (T& e : x) {
+        const auto drawn = static_cast<unsigned>(own());
+        if constexpr (std::is_integral_v<T>) e = static_cast<T>(whole_numbers ? drawn % 9 : drawn);
+        else
+          e = T(whole_numbers ? static_cast<float>(drawn % 9)
+                              : static_cast<float>(static_cast<int>(drawn % 2001) - 1000) / 7.0f);
+      }
       return Buffer<T>(std::move(x));
     };
     const auto empty = [](std::size_t size) { return Buffer<T>(std::vector<T>(size)); };

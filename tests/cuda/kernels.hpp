@@ -5,7 +5,7 @@
 
 namespace kernel_cases {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CFP_SANITIZED)
 constexpr unsigned repeats = 2;  // slow
 #else
 constexpr unsigned repeats = 8;

@@ -67,7 +67,7 @@ inline const family known_families[] = {
     {"gshard", gshard_of_layers, 2, 14, 4, 16},
     {"t5", t5_of_layers, 1, 10, 5, 12}};
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr bool slow = true;
 #else
 constexpr bool slow = false;

@@ -469,7 +469,9 @@ TEST_CASE("where the disk is full or a folder cannot be written to, what was the
       std::signal(SIGXFSZ, SIG_DFL);
     }
   };
-  for (const auto& [what, write] : writers) {
+  for (const auto& writer : writers) {
+    const auto& what = writer.first;
+    const auto& write = writer.second;
     INFO(what);
     const std::string path = files / what;
     std::ofstream(path) << "old";

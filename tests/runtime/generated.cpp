@@ -32,7 +32,7 @@ using assignment_tests::apart, assignment_tests::outcome;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr long usual = 400;  // sanitizers are slow
 #else
 constexpr long usual = 10000;

@@ -22,7 +22,7 @@ using namespace cfp;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr int plans = 1, changes = 2, random_plans = 2;
 #else
 constexpr int plans = 2, changes = 5, random_plans = 8;

@@ -14,7 +14,7 @@ using namespace small_tests;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr int random_models = 1;  // sanitizers are slow
 #else
 constexpr int random_models = 10;

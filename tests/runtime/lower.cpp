@@ -23,7 +23,7 @@ using assignment_tests::apart, assignment_tests::lowered, assignment_tests::mesh
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr int cases = 8;  // sanitizers are slow
 #else
 constexpr int cases = 40;

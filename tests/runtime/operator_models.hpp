@@ -331,7 +331,8 @@ inline std::vector<example> examples() {
   });
   put("imbalance of experts", [](model& m, const sizes& d) {
     const tensor gate = w(m, "gate", {d("g", 4), d("s", 4), d("e", 4, 2)});
-    return scaled(imbalance(first_choices(queue_places(gate, 2)), gate_mass(gate)), 0.1);
+    const tensor mass = gate_mass(gate);
+    return scaled(imbalance(first_choices(queue_places(gate, 2)), mass), 0.1);
   });
   put("cross entropy", [](model& m, const sizes& d) {
     const tensor x = w(m, "x", {d("b", 4), d("s", 4), d("v", 8)}), max = logits_max(x);

@@ -26,7 +26,7 @@ using namespace operator_models;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr int stride = 3;  // sanitizers are slow: fewer cases, all of them without
 #else
 constexpr int stride = 1;

@@ -20,7 +20,7 @@ using namespace small_tests;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr std::size_t stride = 37;  // sanitizers are slow: fewer cases, all of them without
 constexpr int mixed = 3;
 #else

@@ -23,7 +23,7 @@ using namespace small_tests;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CFP_SANITIZED)
 constexpr long usual = 50;  // sanitizers are slow
 #else
 constexpr long usual = 1000;

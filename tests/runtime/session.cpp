@@ -443,7 +443,7 @@ TEST_CASE("of several that write one file, each writes all of it") {
   const folder files;
   const std::string file = files / "state", alone[] = {files / "first", files / "second"};
   std::vector<session> sessions;
-  for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t seed : {1u, 2u}) {
     session_options o = with_kernels();
     o.seed = seed;
     sessions.emplace_back(own_model(8), o);

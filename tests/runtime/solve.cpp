@@ -12,10 +12,16 @@ namespace solve_tests {
 
 using namespace cfp;
 
+#if defined(CFP_SANITIZED)
+constexpr int part = 5;  // sanitizers are slow: fewer cases, all of them without
+#else
+constexpr int part = 1;
+#endif
+
 TEST_CASE("exact equals exhaustive on random graphs") {
   std::mt19937 random(1);
   int limited = 0, infeasible = 0;
-  for (int r = 0; r < 10000; ++r) {
+  for (int r = 0; r < 10000 / part; ++r) {
     const cost_graph g = random_costs(random);
     limited += g.memory_limit.has_value();
     const solution exact = solve(g), oracle = exhaustive(g);
@@ -30,14 +36,14 @@ TEST_CASE("exact equals exhaustive on random graphs") {
     REQUIRE(cost.time == Approx(exact.time));
     if (g.memory_limit) REQUIRE(cost.memory <= *g.memory_limit);
   }
-  CHECK(limited > 4000);
-  CHECK(infeasible > 100);
+  CHECK(limited > 4000 / part);
+  CHECK(infeasible > 100 / part);
 }
 
 TEST_CASE("one limit after another is solved as each alone") {
   std::mt19937 random(3);
   int fits = 0, infeasible = 0, near = 0;
-  for (int r = 0; r < 1000; ++r) {
+  for (int r = 0; r < 1000 / part; ++r) {
     cost_graph g = random_costs(random);
     g.memory_limit.reset();
     const solution free = exhaustive(g);
@@ -61,8 +67,8 @@ TEST_CASE("one limit after another is solved as each alone") {
       near += about.time > oracle.time * (1 + 1e-9);
     }
   }
-  CHECK(fits > 2000);
-  CHECK(infeasible > 500);
+  CHECK(fits > 2000 / part);
+  CHECK(infeasible > 500 / part);
   CHECK(near > 0);
 }
 
@@ -132,7 +138,7 @@ TEST_CASE("corrections add to exactly the joint choices they name") {
   std::mt19937 random(2);
   const auto below = [&](std::size_t n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   int changed = 0;
-  for (int r = 0; r < 1000; ++r) {
+  for (int r = 0; r < 1000 / part; ++r) {
     cost_graph g = random_costs(random);
     g.memory_limit.reset();
     std::vector<int> nodes;
@@ -174,7 +180,7 @@ TEST_CASE("corrections add to exactly the joint choices they name") {
     if (s.feasible) REQUIRE(s.time == Approx(best));
     changed += s.feasible && s.time != before.time;
   }
-  CHECK(changed > 100);
+  CHECK(changed > 100 / part);
 }
 
 namespace {
@@ -286,7 +292,7 @@ std::optional<cfp::detail::repeated_run> run_of(const cost_graph& g) {
 TEST_CASE("runs of equal segments are solved as if they were not") {
   std::mt19937 random(17);
   int runs = 0, infeasible = 0, outside = 0, limited = 0, near = 0;
-  for (int r = 0; r < 3200; ++r) {
+  for (int r = 0; r < 3200 / part; ++r) {
     cost_graph g = random_run(random, 4 + static_cast<int>(random() % 20));
     const auto run = run_of(g);
     runs += run.has_value();
@@ -316,18 +322,18 @@ TEST_CASE("runs of equal segments are solved as if they were not") {
     REQUIRE(close.optimal == (close.time <= close.bound * (1 + 2e-10)));
     near += !close.optimal;
   }
-  CHECK(runs > 1000);
-  CHECK(outside > 300);
-  CHECK(infeasible > 30);
-  CHECK(limited > 500);
-  CHECK(near > 50);
+  CHECK(runs > 1000 / part);
+  CHECK(outside > 300 / part);
+  CHECK(infeasible > 30 / part);
+  CHECK(limited > 500 / part);
+  CHECK(near > 50 / part);
 }
 
 TEST_CASE("at any price of memory a run takes what its copies take one by one") {
   namespace inner = cfp::detail;
   std::mt19937 random(23);
   int runs = 0;
-  for (int r = 0; r < 2000; ++r) {
+  for (int r = 0; r < 2000 / part; ++r) {
     const inner::problem p = inner::make_problem(random_run(random, 4 + static_cast<int>(random() % 12)));
     if (p.dead) continue;
     auto run = inner::find_run(p, 4);
@@ -343,7 +349,7 @@ TEST_CASE("at any price of memory a run takes what its copies take one by one") 
       REQUIRE(cost.time + price * static_cast<double>(cost.memory - p.base_memory) == Approx(least).epsilon(1e-12));
     }
   }
-  CHECK(runs > 300);
+  CHECK(runs > 300 / part);
 }
 
 TEST_CASE("a run of many copies is as one computed step by step") {

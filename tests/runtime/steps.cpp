@@ -197,7 +197,7 @@ dimensions named(const extents& shape) {
 }  // namespace
 
 TEST_CASE("steps deliver what partitions mean, over one axis and several") {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CFP_SANITIZED)
   constexpr int cases = 15;  // sanitized and unoptimised
 #else
   constexpr int cases = 50;

@@ -236,13 +236,13 @@ TEST_CASE("a training that ends in what is no number is not taken for right") {
   trained right;
   right.loss = {2.0, 1.0};
   right.weights = {0};
-  right.change = {{1.0f, 2.0f}};
+  right.change = {{1.0, 2.0}};
   right.begun = {1};
   CHECK(compare(right, right, g).loss == 0);
   CHECK(compare(right, right, g).parameters == 0);
   trained wrong = right;
-  wrong.loss[1] = std::nan("");
-  wrong.change[0][1] = std::nanf("");
+  wrong.loss[1] = std::numeric_limits<double>::quiet_NaN();
+  wrong.change[0][1] = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const auto& [a, b] : {std::pair{right, wrong}, {wrong, right}, {wrong, wrong}}) {
     CHECK(compare(a, b, g).loss == infinite);

@@ -285,11 +285,11 @@ TEST_CASE("what no refinement and no gradient can do is said with the place of t
   says(wrong(net), here(__LINE__ - 1) + "x: rules cut a dimension in ways that do not align ('a': 4 and 6)");
   CHECK(y.id != z.id);
 
-  model rows;
-  const tensor table = rows.weight("table", {{"rows", 12}, {"width", 4}}, {});
+  model cut;
+  const tensor table = cut.weight("table", {{"rows", 12}, {"width", 4}}, {});
   op<"(p q) width -> p q width">{}(table, size_of{"q", 4});
-  lookup(table, rows.input("row", {{"batch", 4}}, element::index, {0, 0, 12}));
-  says(wrong(rows), here(__LINE__ - 1) + "table.lookup: an indexed factor cannot be cut into this many parts (");
+  lookup(table, cut.input("row", {{"batch", 4}}, element::index, {0, 0, 12}));
+  says(wrong(cut), here(__LINE__ - 1) + "table.lookup: an indexed factor cannot be cut into this many parts (");
 
   model most;
   most.recorded.loss = peak(most.weight("w", {{"k", 4}}, {})).id;
@@ -321,9 +321,9 @@ TEST_CASE("operators of one template have its name, and are told apart by its ar
   CHECK(twice.find("w.scaled_by.grad") >= 0);
   const auto seen = [](const graph& g) {
     const program p = single(g, sizeof(float));
-    std::string kinds;
-    for (const instruction& i : p.code) kinds += i.nothing ? "" : kind_of(i, p, g).label() + "\n";
-    return std::pair(fingerprint(g, all_operations(g)), kinds);
+    std::string labels;
+    for (const instruction& i : p.code) labels += i.nothing ? "" : kind_of(i, p, g).label() + "\n";
+    return std::pair(fingerprint(g, all_operations(g)), labels);
   };
   CHECK(seen(again) == seen(thrice));
   CHECK(seen(twice).first != seen(thrice).first);

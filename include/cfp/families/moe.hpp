@@ -51,7 +51,8 @@ inline experts_result experts_layer(model& net, tensor x, const experts_config& 
   const tensor back = from_experts(combine(gates, place, chosen_sum(gates, place), capacity), answers);
   // mean over groups of experts * sum over experts of (share of first choices) * (mean gate)
   const double n = static_cast<double>(of_group);
-  const tensor uneven = imbalance(first_choices(place), gate_mass(gates));
+  const tensor mass = gate_mass(gates);  // before the other: in what order operands are made, compilers may choose
+  const tensor uneven = imbalance(first_choices(place), mass);
   return {joined.size > 1 ? ungroup_tokens(back, joined, size_of{"s", sequence}) : back,
           scaled(uneven, e.balance * static_cast<double>(e.count) / (n * n * static_cast<double>(groups)))};
 }

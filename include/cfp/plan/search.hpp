@@ -116,9 +116,10 @@ class plan_search {
 
  private:
   void add_named(const std::function<void(const std::string&)>& tell) {
-    for (const auto& [label, choices] : std::exchange(asked_for_, {})) {
+    for (const auto& asked : std::exchange(asked_for_, {})) {
+      const auto& [label, choices] = asked;
       if (tell) tell("running the segments of plan " + label);
-      const auto rest = [&](cost_graph now) { return fixed(std::move(now), choices); };
+      const auto rest = [&](cost_graph now) { return fixed(std::move(now), asked.second); };
       const solution s = tolerance == 0 ? best(rest) : solve(rest(corrected(costs_.expected)));
       if (!s.feasible) continue;
       named_.push_back(realised(label, s));

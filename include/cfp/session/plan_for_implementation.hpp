@@ -114,10 +114,10 @@ inline std::string short_mesh(const std::string& mesh) {
 }  // namespace detail
 
 CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std::string& kind) const {
-  const priced* best = nullptr;
+  const priced* first = nullptr;
   for (const priced& p : plans)
-    if (p.fits && (kind.empty() || p.kind == kind) && (best == nullptr || p.ms < best->ms)) best = &p;
-  return best;
+    if (p.fits && (kind.empty() || p.kind == kind) && (first == nullptr || p.ms < first->ms)) first = &p;
+  return first;
 }
 
 CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {

@@ -29,7 +29,7 @@ namespace detail {
 // Whole weights, in every process: before a training, and what it changed.
 class weights_of {
  public:
-  weights_of(const graph& g, trained& out) : graph_(g), out_(out) {
+  weights_of(const graph& g, trained& out) : out_(out) {
     for (int v = 0; v < g.value_count(); ++v)
       if (g[v].role == value_role::weight && g[v].producer < 0) out.weights.push_back(v);
     for (const int v : out.weights) whole_.emplace_back(static_cast<std::size_t>(elements(g[v].shape)));
@@ -69,7 +69,6 @@ class weights_of {
     r.complete(std::span(to));
   }
 
-  const graph& graph_;
   trained& out_;
   std::vector<std::vector<double>> whole_;
   std::vector<double> now_;

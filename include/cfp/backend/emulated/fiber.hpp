@@ -9,6 +9,13 @@
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
+#define CFP_SANITIZED_STACKS
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CFP_SANITIZED_STACKS
+#endif
+#endif
+#if defined(CFP_SANITIZED_STACKS)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -49,7 +56,7 @@ class fiber {
 
   /// Goes on until it pauses or ends.
   void resume() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CFP_SANITIZED_STACKS)
     __sanitizer_start_switch_fiber(&kept_, on_->memory, stack::size);
     code_ = std::move(code_).resume();
     __sanitizer_finish_switch_fiber(kept_, nullptr, nullptr);
@@ -79,13 +86,13 @@ class fiber {
   };
 
   void arrive([[maybe_unused]] void* kept) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CFP_SANITIZED_STACKS)
     __sanitizer_finish_switch_fiber(kept, &main_stack_, &main_size_);
 #endif
   }
   void* leave([[maybe_unused]] bool for_good) {
     void* kept = nullptr;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CFP_SANITIZED_STACKS)
     __sanitizer_start_switch_fiber(for_good ? nullptr : &kept, main_stack_, main_size_);
 #endif
     return kept;
