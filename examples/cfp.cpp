@@ -72,7 +72,9 @@ void add_measuring(CLI::App& app, arguments& a) {
       ->default_str("2%");
   app.add_option("--profile", a.profile, "table of measured times to read and extend");
   app.add_option("--against", a.against, "a saved plan to run and compare beside those people use");
-  app.add_flag("--explain", a.explain, "say what else each decision could do, and where other plans lose");
+  app.add_flag("--explain", a.explain,
+               "say what else each decision could do, where other plans lose, and what memory is worth; with --machine "
+               "the last alone");
 }
 
 void add_saved_plans(CLI::App& app, arguments& a) {
@@ -171,8 +173,8 @@ constexpr command commands[] = {
     {"compare", "find a plan and run it in turn with those people use", &program::compare, plans | trains | compares},
     {"analyse", "show blocks, segments, strategies and what known plans need, and run nothing", &program::analyse,
      summarises},
-    {"explain", "find a plan; say what else each decision could do, and where other plans lose", &program::explain,
-     plans},
+    {"explain", "find a plan; say what else each decision could do, where other plans lose, and what memory is worth",
+     &program::explain, plans | describes},
     {"sweep", "measure the machine here: products, memory, collectives; its file plans for machines like it",
      &program::sweep, 0},
     {"export", "write a saved plan (--plan) in another form", &program::export_plan, saves},

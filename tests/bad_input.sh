@@ -54,7 +54,6 @@ command=plan
 expect "nowhere: cannot be read; give --machine a file or one of" --model "$tiny" --seq 16 --machine nowhere
 echo '{"name": "a machine"}' > "$dir/machine.json"; expect "$dir/machine.json: the file must have" --model "$tiny" --seq 16 --machine "$dir/machine.json"
 expect "a mesh of 16 devices does not fit on '8x A100 80GB NVLink', which has 8" --model "$tiny" --seq 16 --machine a100-8 --mesh data=16
-expect "runs nothing: leave out --explain" --model "$tiny" --seq 16 --machine a100-8 --explain
 expect "no plan fits" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
 expect "table $dir/none: it cannot be read; cfp plan --backend cuda makes one, on a GPU" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none"
 expect "a table of operators is of the fused kernels in bfloat16" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none" --type float32

@@ -74,5 +74,8 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
+# What memory is worth: the plan that is free of a limit, and those within less.
+says "ms +[0-9.]+ +found, more than there is" "$cfp" explain "${tight[@]:1}" --summary "$folder/curve.json"
+holds "$folder/curve.json" '"curve"' '"fits": false' '"fits": true'
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
 holds "$folder/there.json" '"decisions"'

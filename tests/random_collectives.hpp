@@ -37,7 +37,7 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
       std::vector<T> x(size);
       for (T& e : x) {
         const auto drawn = static_cast<unsigned>(own());
-        if constexpr (std::is_integral_v<T>) e = static_cast<T>(whole_numbers ? drawn % 9 : drawn);
+        if constexpr (std::is_integral_v<T>) e = static_cast<T>(drawn % (whole_numbers ? 9 : 251));
         else
           e = T(whole_numbers ? static_cast<float>(drawn % 9)
                               : static_cast<float>(static_cast<int>(drawn % 2001) - 1000) / 7.0f);

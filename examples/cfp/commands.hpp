@@ -11,7 +11,7 @@ int verify(const arguments&);       ///< plans, and trains like one rank or says
 int train(const arguments&);        ///< trains under a plan
 int compare(const arguments&);      ///< runs the plan in turn with those people use
 int analyse(const arguments&);      ///< blocks, segments, search space, what known plans need: nothing is run
-int explain(const arguments&);      ///< what else each decision could do, and where other plans lose
+int explain(const arguments&);      ///< what else decisions could do, where other plans lose, what memory is worth
 int sweep(const arguments&);        ///< measures the machine here and writes its file
 int export_plan(const arguments&);  ///< a saved plan in other forms
 

@@ -27,7 +27,7 @@ cfp::instruction_device gpu() {
 int plan_for_machine(const arguments& a) {
   const std::string nothing = "--machine simulates and runs nothing: leave out ";
   for (const char* const option :
-       {"--plan", "--against", "--explain", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
+       {"--plan", "--against", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
     if (a.is_given(option)) throw bad_input(nothing + option);
   if (a.is_given("--axes") && a.is_given("--mesh"))
     throw bad_input("--axes: it says which meshes are tried, and --mesh is the only one; leave one out");
@@ -44,6 +44,7 @@ int plan_for_machine(const arguments& a) {
       make_model(sized, sized.batch / a.micro_batches, a.layers, m.devices(), folded);
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + net.sizes;
+  if (a.explain) o.curve = 12;
   if (a.backend == "cuda") {
     try {
       o.measure_on = gpu();

@@ -5,6 +5,9 @@
 #include <cfp/solve/explain/explanation.hpp>
 #include <cfp/solve/other/exhaustive.hpp>
 
+#include <algorithm>
+#include <map>
+
 namespace explanation_tests {
 
 using namespace cfp;
@@ -173,6 +176,52 @@ TEST_CASE("what a larger memory limit gains equals exhaustive search") {
     CHECK(more->limit_then == std::max(limit, limit > 0 ? max_total_memory : limit));
     CHECK(more->gain == 0);
   }
+}
+
+TEST_CASE("a curve of memory is all plans that none beats in time and memory") {
+  std::mt19937 random(6);
+  std::size_t most = 0, few = 0;
+  for (int r = 0; r < 1000; ++r) {
+    const cost_graph g = random_costs(random);
+    std::map<std::int64_t, double> fastest;  // of each memory
+    for (std::vector<int> plan(g.nodes.size(), 0);;) {
+      const plan_cost cost = evaluate(g, plan);
+      if (cost.time < infinite) {
+        const auto at = fastest.try_emplace(cost.memory, cost.time).first;
+        at->second = std::min(at->second, cost.time);
+      }
+      std::size_t n = 0;
+      for (; n < plan.size() && ++plan[n] == static_cast<int>(g.nodes[n].time.size()); ++n) plan[n] = 0;
+      if (n == plan.size()) break;
+    }
+    std::vector<std::pair<std::int64_t, double>> front;  // from the least memory on
+    for (const auto& [memory, time] : fastest)
+      if (front.empty() || time < front.back().second - 1e-9) front.emplace_back(memory, time);
+    const std::vector<solution> curve = memory_curve(g, std::numeric_limits<std::int64_t>::max());
+    REQUIRE(curve.size() == front.size());
+    for (std::size_t p = 0; p < curve.size(); ++p) {
+      const auto& [memory, time] = front[front.size() - 1 - p];
+      REQUIRE(curve[p].optimal);
+      REQUIRE(curve[p].memory == memory);
+      REQUIRE(curve[p].time == Approx(time).epsilon(1e-9));
+      REQUIRE(evaluate(g, curve[p].choices).memory == memory);
+    }
+    most = std::max(most, curve.size());
+    const std::vector<solution> some = memory_curve(g, 3);  // of the same front, both ends among them
+    few += !some.empty() && some.size() < curve.size();
+    REQUIRE(some.size() <= 4);
+    REQUIRE(some.empty() == curve.empty());
+    if (some.empty()) continue;
+    REQUIRE(some.front().time == Approx(curve.front().time).epsilon(1e-9));
+    REQUIRE(some.back().memory == curve.back().memory);
+    for (const solution& s : some)
+      CHECK(std::any_of(curve.begin(), curve.end(), [&](const solution& c) {
+        return c.time == Approx(s.time).epsilon(1e-9) && c.memory <= s.memory;
+      }));
+  }
+  CHECK(most > 8);
+  CHECK(few > 200);
+  CHECK_THROWS_AS(memory_curve(three(), 1), bad_input);
 }
 
 TEST_CASE("differences of two plans add up to all of it") {

@@ -8,6 +8,7 @@
 #include "small.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/plan/mesh_curve.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
@@ -328,6 +329,28 @@ TEST_CASE("plans keep what fits, and are never behind those that compute all or 
     fits_only_so += kept.best() == nullptr;
   }
   CHECK(fits_only_so > 0);
+}
+
+TEST_CASE("what memory is worth is what a limit gives") {
+  const machine m = load_machine(std::string(CFP_SOURCE_DIR) + "/examples/machines/a100-pcie-4.json");
+  gpt_config c = read_gpt(deep_families::carried("alpa-gpt-1.3b"));
+  c.layers = 8, c.batch = 32, c.sequence = c.positions = 1024;
+  const graph g = differentiate(refine(gpt(c)));
+  machine_options o;
+  o.lowered_for = cuda::catalogue_target(number::bfloat16);
+  const mesh_points curve = mesh_curve(g, m, mesh_of({4}), o, slow ? 3 : 8);
+  REQUIRE(curve.plans.size() >= 3);
+  const evaluated &first = curve.plans.front(), &last = curve.plans.back();
+  CHECK(static_cast<double>(last.peak) < 0.75 * static_cast<double>(first.peak));
+  CHECK(last.when.ms > 1.1 * first.when.ms);
+  for (const evaluated& e : curve.plans) {
+    INFO(e.peak << " bytes, " << e.when.ms << " ms");
+    o.memory = e.peak;
+    const std::vector<mesh_plans> within = search_meshes(g, m, o, {mesh_of({4})});
+    const evaluated* const found = within[0].plans.found();
+    REQUIRE(found != nullptr);
+    CHECK(found->when.ms <= e.when.ms * (1 + 2 * o.gap));  // each is within that of the best
+  }
 }
 
 }  // namespace recomputation_tests

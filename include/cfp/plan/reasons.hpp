@@ -41,8 +41,8 @@ inline std::string losses(const comparison& c, const decision_graph& d, std::siz
 }  // namespace detail
 
 /// What else every strategy of the first plan could be and what that costs, everything else at its best; what 10% more
-/// memory would gain, if there is a limit; where the other plans lose. Milliseconds per step. `parts` and `corrected`
-/// are what `plan_search` calls so.
+/// memory would gain, if there is a limit, and what plans cost within others; where the other plans lose. Milliseconds
+/// per step. `parts` and `corrected` are what `plan_search` calls so.
 inline std::string reasons(cost_graph parts, cost_graph corrected, const decision_graph& d,
                            const std::vector<plan>& plans, std::optional<std::int64_t> memory_limit = {},
                            const solve_options& options = {}) {
@@ -75,6 +75,8 @@ inline std::string reasons(cost_graph parts, cost_graph corrected, const decisio
       out += line;
     }
     if (const auto more = relaxed(parts, best, 1.1, options)) out += '\n' + to_text(*more);
+    if (const std::vector<solution> curve = memory_curve(parts, 12, options); curve.size() > 1)
+      out += "\nmemory's worth: the fastest plan within so much, ms a step by parts\n" + to_text(curve);
   }
   const auto whole = [&](const plan& p) { return solve(fixed(corrected, p.choices), options).choices; };
   const std::vector<int> first = whole(plans.front());

@@ -26,6 +26,8 @@ struct machine_plan_options {
   long memory = 0;        ///< most bytes a device may use; 0: what the machine's devices have
   int micro_batches = 1;  ///< pieces a step's batch comes in; the model is of one piece
   training how{};
+  int curve =
+      0;  ///< about how many limits of memory more are planned for, on the fastest mesh of one or two axes; 0: none
   std::string table{};                          ///< what operators take, measured on such devices (cfp plan --measure)
   instruction_device measure_on{};              ///< what the table lacks is measured there, and kept
   std::string name = "model";                   ///< in plans and headers
@@ -65,6 +67,13 @@ struct machine_plan {
   double operators_ms = 0, exposed_ms = 0;  ///< of the found plan: operators, and what they wait for collectives
   std::vector<plan_line> lines{};           ///< of the found plan
   cfp::plan best{};
+
+  struct point : priced {
+    std::string mesh{};
+  };
+  /// What memory is worth, if that was asked for: of all plans that were priced, those than which none takes less of
+  /// time and memory; the fastest first. Some may not fit.
+  std::vector<point> curve{};
 
   bool fits() const { return !meshes.empty() && meshes.front().fastest() != nullptr; }
   std::string json() const;  ///< of all plans

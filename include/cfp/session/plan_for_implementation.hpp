@@ -12,10 +12,12 @@
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/table.hpp>
+#include <cfp/session/curve.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/texts.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -94,21 +96,21 @@ inline machine_options search_options(const machine_plan_options& o) {
 
 inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, const machine& m) {
   if (o.axes < 1 || o.axes > 3) throw bad_input("axes must be 1 to 3, are " + std::to_string(o.axes));
+  check_curve(o);
   return o.mesh.empty() ? meshes_of(m, o.axes) : std::vector<mesh_shape>{read_mesh(o.mesh)};
 }
 
-// "2x4", or the axes' own names where somebody gave them.
-inline std::string short_mesh(const std::string& mesh) {
-  std::string out;
-  bool own = false;
-  for (const char* axis : {"x=", "y=", "z="}) {
-    const std::size_t at = mesh.find(axis);
-    if (at == std::string::npos) continue;
-    out += (out.empty() ? "" : "x") + mesh.substr(at + 2, mesh.find(',', at) - at - 2);
-  }
-  for (std::size_t at = 0; (at = mesh.find('=', at)) != std::string::npos; ++at)
-    own = own || at == 0 || mesh[at - 1] < 'x' || mesh[at - 1] > 'z' || (at > 1 && mesh[at - 2] != ',');
-  return own ? mesh : out;
+inline machine_plan begun(const machine_plan_options& o, const machine& m, const training& how,
+                          const std::string& times) {
+  machine_plan out;
+  out.model = o.name + (how.micro_batches > 1 ? " micro_batches=" + std::to_string(how.micro_batches) : "") +
+              (o.type == number::float32 ? "" : " " + std::string(name_of(o.type)));
+  out.machine = m.name;
+  out.type = name_of(o.type);
+  out.times = times;
+  out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
+  out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
+  return out;
 }
 
 }  // namespace detail
@@ -142,9 +144,15 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   };
   if (options.known) options.known->tell = [&](const std::string& what) { tell("measuring " + what); };
   std::vector<mesh_plans> all;
+  mesh_points curve;
   try {
     all = search_meshes(g, m, options, meshes,
                         [&](const mesh_shape& mesh) { ++begun, tell("planning for mesh " + to_string(mesh)); });
+    const auto flat = std::find_if(all.begin(), all.end(), [](const mesh_plans& p) { return p.mesh.rank() < 3; });
+    if (o.curve > 0 && flat != all.end()) {
+      tell("planning for other limits of memory");
+      curve = mesh_curve(g, m, flat->mesh, options, o.curve);
+    }
   } catch (const bad_input& e) {
     measured.keep();
     throw bad_input(std::string(e.what()) + "; take another mesh, or none");
@@ -153,15 +161,9 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
     throw;
   }
   measured.keep();
-  machine_plan out;
-  out.model = o.name + (how.micro_batches > 1 ? " micro_batches=" + std::to_string(how.micro_batches) : "") +
-              (o.type == number::float32 ? "" : " " + std::string(name_of(o.type)));
-  out.machine = m.name;
-  out.type = name_of(o.type);
-  out.times = measured.words();
-  out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
-  out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
+  machine_plan out = detail::begun(o, m, how, measured.words());
   for (const mesh_plans& on : all) out.meshes.push_back(detail::priced_on(on));
+  if (o.curve > 0) out.curve = detail::not_beaten(out.meshes, curve);
   mesh_plans& first = all.front();
   const evaluated* const found = first.plans.found();
   if (found == nullptr) return out;
@@ -213,6 +215,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
                      compared ? text(on.fastest("usual")).c_str() : "not compared",
                      compared ? text(on.fastest("alpa")).c_str() : "");
   }
+  detail::print_curve(out, p.curve);
   if (!p.fits()) return out;
   out << printed(
       "\nplan for mesh %s, the last axis innermost: %.1f ms of operators, %.1f ms more in which they wait "
@@ -231,6 +234,9 @@ CFP_INLINE std::string machine_plan::json() const {
           {{"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}, {"gap", p.gap}});
     j["meshes"].push_back({{"mesh", on.mesh}, {"searched", on.searched}, {"plans", std::move(plans)}});
   }
+  for (const point& p : curve)
+    j["curve"].push_back(
+        {{"mesh", p.mesh}, {"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}});
   return j.dump(1);
 }
 

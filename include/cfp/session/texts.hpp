@@ -108,6 +108,10 @@ inline std::string legend(const std::vector<plan_line>& lines) {
   if (any("/scattered")) out += ";\n/scattered: weights rest in pieces and are gathered";
   if (any("/regathered")) out += ";\n/regathered: the same, and gathered again for backward";
   if (any("partial")) out += ";\npartial: results stay parts of a sum";
+  if (any("recomputed"))
+    out +=
+        ";\nrecomputed: for backward, and not kept: all that a part makes, what is cheap of it or inside it, or its "
+        "inputs";
   const bool sends =
       std::any_of(lines.begin(), lines.end(), [](const plan_line& l) { return l.sent.total_bytes() > 0; });
   if (sends) out += ";\nar, ag, rs, aa: all-reduce, all-gather, reduce-scatter, all-to-all";
@@ -126,8 +130,7 @@ inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>
     const std::string ms = l.first.ms > 0 ? printed("%.2f", l.first.ms) : "";
     const std::string choice = l.first.choice, sent = sent_text(l.first.sent);
     out << printed("%-40s %-26s", label.c_str(), choice.c_str());
-    // What is long goes over two lines.
-    if (std::max<std::size_t>(label.size(), 40) + std::max<std::size_t>(choice.size(), 26) + sent.size() > 108)
+    if (label.size() > 40 || choice.size() > 26 || sent.size() > 42)  // what is long goes over two lines
       out << printed("\n%-67s", "");
     out << printed(" %8s  %s\n", ms.c_str(), sent.c_str());
   }

@@ -1,12 +1,14 @@
-// Explanations of a solved plan in words: what the next-best choice of each node would cost, what more memory would
-// gain, and where another plan loses.
+// Explanations of a solved plan in words: what the next-best choice of each node would cost, what more or less memory
+// would gain and cost, and where another plan loses.
 #pragma once
 
 #include <cfp/solve/explain/alternative.hpp>
 #include <cfp/solve/explain/comparison.hpp>
+#include <cfp/solve/explain/memory_curve.hpp>
 #include <cfp/solve/explain/relaxation.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -92,6 +94,25 @@ inline std::string to_text(const relaxation& r) {
   std::string out = "memory limit " + within(r.limit_now, r.now) + "; " + within(r.limit_then, r.then);
   if (r.now < detail::infinite_time) out += ", " + detail::slower_text(-r.gain, r.now);
   return out + (r.proven ? "\n" : " (not proven)\n");
+}
+
+/// A curve of memory, a line for each point: memory, time, how much slower than the first, and a bar of that length.
+inline std::string to_text(const std::vector<solution>& curve) {
+  std::string out;
+  if (curve.empty()) return out;
+  const double first = curve.front().time, longest = curve.back().time - first;
+  for (const solution& s : curve) {
+    const double more = s.time - first;
+    char line[120];
+    std::snprintf(line, sizeof line, "%14s  %10s  %-26s", detail::bytes_text(s.memory).c_str(),
+                  detail::time_text(s.time).c_str(),
+                  ((more > 0 ? detail::slower_text(more, first) : "") + (s.optimal ? "" : " at most")).c_str());
+    out += line;
+    if (longest > 0) out.append(static_cast<std::size_t>(std::lround(40 * more / longest)), '#');
+    out.resize(out.find_last_not_of(' ') + 1);
+    out += '\n';
+  }
+  return out;
 }
 
 /// What the named plan loses in all, what it breaks, and a line for each node that has part in it.
