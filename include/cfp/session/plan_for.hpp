@@ -26,8 +26,7 @@ struct machine_plan_options {
   long memory = 0;        ///< most bytes a device may use; 0: what the machine's devices have
   int micro_batches = 1;  ///< pieces a step's batch comes in; the model is of one piece
   training how{};
-  int curve =
-      0;  ///< about how many limits of memory more are planned for, on the fastest mesh of one or two axes; 0: none
+  int curve = 0;  ///< limits of memory more to plan for, on the fastest mesh of one or two axes: a dozen tell a lot
   std::string table{};                          ///< what operators take, measured on such devices (cfp plan --measure)
   instruction_device measure_on{};              ///< what the table lacks is measured there, and kept
   std::string name = "model";                   ///< in plans and headers
