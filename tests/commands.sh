@@ -34,6 +34,7 @@ before=$(parts)
 says "found after running the segments" "$cfp" plan "${common[@]}" --profile "$folder/table.json"
 [ "$before" = "$(parts)" ] || { echo "FAILED: other parts were measured"; diff <(echo "$before") <(parts); exit 1; }
 says "next best" "$cfp" explain "${common[@]}" --profile "$folder/table.json" --summary "$folder/explained.json"
+grep -q "memory's worth: the fastest plan within so much" "$folder/out" || { echo "FAILED: it does not say what memory is worth"; cat "$folder/out"; exit 1; }
 holds "$folder/explained.json" '"predicted_ms"'
 says "verified over 4 steps" "$cfp" verify "${common[@]}" --steps 4 --plan "$folder/plan.json"
 says "data_parallel" "$cfp" compare "${common[@]}" --compare 3 --profile "$folder/table.json" --against "$folder/plan.json"
