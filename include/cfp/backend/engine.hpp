@@ -211,6 +211,8 @@ class engine : public loaded_program {
       case element::real: convert_as<T>(code, q); break;
       case element::wide: convert_as<wide_t<T>>(code, q); break;
       case element::index: throw bad_input("indices are given in every partition and never converted");
+      case element::bfloat16:
+      case element::blocks8: throw bad_input("optimizer state stays where it rests and is never converted");
     }
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }

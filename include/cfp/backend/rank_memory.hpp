@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cfp/backend/fill.hpp>
+#include <cfp/backend/lean_state.hpp>
 #include <cfp/backend/numbers.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/program/memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -61,6 +63,10 @@ class rank_memory {
         if (x.type == element::index) {
           auto* const out = static_cast<std::int32_t*>(data);
           each([out](long i, U n) { out[i] = static_cast<std::int32_t>(n); });
+        } else if (is_lean(x.type)) {
+          std::vector<float> out(static_cast<std::size_t>(elements(x.local)));
+          each([&out](long i, U n) { out[static_cast<std::size_t>(i)] = static_cast<float>(n); });
+          write_lean(x.type, data, out);
         } else {
           const numbers<T> out = view(x, data);
           each([out](long i, U n) { out.set(i, static_cast<wide>(n)); });
@@ -78,9 +84,16 @@ class rank_memory {
       for (int a = 0; a < program_.mesh.rank(); ++a)
         if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_, a) != 0) return false;
       where_.read(at, x.bytes, [&](const void* data) {
-        const numbers<T> in = view(x, const_cast<void*>(data));
-        each_element(graph_[value].shape, x.held, program_.mesh, rank_,
-                     [&](long i, long global) { whole[global] = static_cast<U>(in[i]); });
+        const auto each = [&](const auto& in) {
+          each_element(graph_[value].shape, x.held, program_.mesh, rank_,
+                       [&](long i, long global) { whole[global] = static_cast<U>(in(i)); });
+        };
+        if (is_lean(x.type)) {
+          const std::vector<float> in = read_lean(x.type, data, elements(x.local));
+          each([&in](long i) { return in[static_cast<std::size_t>(i)]; });
+        } else {
+          each([in = view(x, const_cast<void*>(data))](long i) { return in[i]; });
+        }
       });
       return false;
     });
@@ -136,6 +149,7 @@ class rank_memory {
   void fill(const buffer& x, void* at, std::uint64_t seed) const {
     const value& v = graph_[x.value];
     if (x.type == element::index) fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_, seed);
+    else if (is_lean(x.type)) std::memset(at, 0, static_cast<std::size_t>(x.bytes));  // state begins at zero
     else if (x.type == element::wide) fill_numbers(static_cast<wide*>(at), v, x.held, program_.mesh, rank_, seed);
     else fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_, seed);
   }

@@ -133,12 +133,12 @@ class decision_builder {
     return g_[v].producer < 0 ? -1 : owner_[static_cast<std::size_t>(g_[v].producer)];
   }
 
-  // An elementwise operation under the partition of its operands.
+  // An operation of a tensor, which is in that partition.
   static assignment under(const operation& o, const partition& p) {
     assignment a;
     for (int axis = 0; axis < max_axes; ++axis) {
       if (p.partial[axis].owed) a.factor[axis] = assignment::partial;
-      else if (const int d = p.dim_of(axis); d >= 0) a.factor[axis] = o.r.operands[0].factors[d];
+      else if (const int d = p.dim_of(axis); d >= 0) a.factor[axis] = static_cast<signed char>(hub_factor_of(o, d));
     }
     return a;
   }

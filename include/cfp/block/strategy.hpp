@@ -103,7 +103,8 @@ class strategy_space {
       if (g_.at(o).when == phase::forward) assigned[static_cast<std::size_t>(o)] = forward(o, s);
     follow(g_, mesh_, part_.operations, assigned);
     for (int o : part_.operations)
-      if (is_of_matrix(o)) set_rest(o, s, assigned[static_cast<std::size_t>(o)]);
+      if (is_of_matrix(o))
+        set_rest(o, s, need(g_, g_.at(o).hub, part_.operations, assigned), assigned[static_cast<std::size_t>(o)]);
   }
 
  private:
@@ -174,29 +175,32 @@ class strategy_space {
     return false;
   }
 
-  // Splits the update over the axes that let weights rest so: along one dimension, so that one collective over all of
-  // them serves, or along the first that is whole and divides, else one that an axis before it splits. Gradients are
-  // added up as parts of sums, except of weights that are gathered again.
-  void set_rest(int update, const strategy& s, assignment& a) const {
+  // Splits what a step does for a matrix, which forward needs as `needed`, over the axes that let weights rest so: along
+  // one dimension, so that one collective over all of them serves, or along the first that is whole and divides, else
+  // one that an axis before it splits. Gradients are added up as parts of sums, except of weights that are gathered
+  // again.
+  void set_rest(int update, const strategy& s, const partition& needed, assignment& a) const {
     const operation& o = g_.at(update);
-    const pattern& weight = o.r.operands[0];
+    const extents& shape = g_[o.hub].shape;
     unsigned rests = 0;  // axes along which it is split here, a bit each
+    int split[max_axes];
+    for (int axis = 0; axis < s.size(); ++axis) split[axis] = needed.dim_of(axis);
     for (int axis = 0; axis < s.size(); ++axis) {
-      if (s[axis].rest == axis_choice::as_computed || a.factor[axis] >= 0) continue;
+      if (s[axis].rest == axis_choice::as_computed || split[axis] >= 0) continue;
       if (o.when != phase::update && s[axis].rest != axis_choice::regathered) continue;
       int best = -1, taken_by = -2;
       const auto rank = [&](int last) { return last >= 0 && (rests >> last & 1) != 0 ? 2 : last < 0 ? 1 : 0; };
-      for (int d = 0; d < weight.factors.size(); ++d) {
-        const int f = weight.factors[d];
+      for (int d = 0; d < shape.size(); ++d) {
         long n = mesh_.size(axis);
         int last = -1;  // axis that splits it already
         for (int other = 0; other < s.size(); ++other)
-          if (a.factor[other] == f) n *= mesh_.size(other), last = other;
-        if (o.sizes[f] % n != 0 || last > axis) continue;
-        if (best < 0 || rank(last) > rank(taken_by)) best = f, taken_by = last;
+          if (split[other] == d) n *= mesh_.size(other), last = other;
+        if (shape[d] % n != 0 || last > axis) continue;
+        if (best < 0 || rank(last) > rank(taken_by)) best = d, taken_by = last;
       }
       if (best < 0) continue;
-      a.factor[axis] = static_cast<signed char>(best);
+      split[axis] = best;
+      a.factor[axis] = static_cast<signed char>(hub_factor_of(o, best));
       rests |= 1U << axis;
       a.regather = a.regather || s[axis].rest == axis_choice::regathered;
     }

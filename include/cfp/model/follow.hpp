@@ -23,7 +23,7 @@ constexpr assignment shared_assignment(const graph& g, const operation& op, cons
   for (int axis = 0; axis < mesh.rank(); ++axis) {
     const int d = p.dim_of(axis);
     if (d >= 0) {
-      out.factor[axis] = op.r.operands[0].factors[d];
+      out.factor[axis] = static_cast<signed char>(hub_factor_of(op, d));
     } else if (op.when != phase::update) {
       for (int v : op.operands) {
         const int from = g[v].producer;

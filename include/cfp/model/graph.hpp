@@ -1,18 +1,13 @@
 // The operator graph: values (tensors) and the operations between them, in an order in which they can run.
 #pragma once
 
+#include <cfp/op/element.hpp>
 #include <cfp/model/source_place.hpp>
 #include <cfp/op/info.hpp>
 
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-enum class element : std::uint8_t {
-  real,   ///< the executor's number type
-  wide,   ///< that, but of 32 bits at least: optimizer state, sums of many numbers, weights of one dimension
-  index,  ///< 32-bit integers
-};
 
 enum class value_role : std::uint8_t {
   activation,   ///< computed forward
@@ -25,16 +20,6 @@ enum class value_role : std::uint8_t {
 };
 
 enum class phase : std::uint8_t { forward, backward, update };
-
-/// Bytes of an element, where a number takes `real_bytes`.
-constexpr long width_of(element type, long real_bytes) {
-  return type == element::index || (type == element::wide && real_bytes < 4) ? 4 : real_bytes;
-}
-
-/// Wide numbers are told apart only where they are wider.
-constexpr element stored(element type, long real_bytes) {
-  return type == element::wide && width_of(type, real_bytes) == real_bytes ? element::real : type;
-}
 
 /// How a tensor is filled before the first step.
 struct filling {
@@ -122,6 +107,14 @@ struct graph {
   }
 };
 
+/// What sums of gradients and updates of a tensor call its dimension d.
+constexpr name hub_factor(int d) {
+  const char label[4] = {'.', '.', static_cast<char>('0' + d), '\0'};
+  return name(label);
+}
+/// Which factor that is; -1: none of it is left, as of a mean over it.
+constexpr int hub_factor_of(const operation& o, int d) { return o.r.find(hub_factor(d).view()); }
+
 /// The operand that result k of an operation overwrites, or -1.
 constexpr int overwritten(const operation& o, int k) {
   if (o.op->body == op_body::accumulate) return 0;
@@ -129,12 +122,12 @@ constexpr int overwritten(const operation& o, int k) {
   return -1;
 }
 
-/// How an operation reads operand k: a weight's update reads the numbers that last, all else what was made of them.
+/// How an operation reads operand k: an update reads weights and states as they last, all else what was made of them.
 /// What is only added is read as narrow as the sum is stored: so matrix libraries want what they add to a product.
 constexpr element read_as(const graph& g, const operation& o, int k) {
-  for (int r = 0; r < o.results.size(); ++r)
-    if (overwritten(o, r) == k) return element::wide;
   const value& v = g[o.operands[k]];
+  for (int r = 0; r < o.results.size(); ++r)
+    if (overwritten(o, r) == k) return v.role == value_role::state ? v.type : element::wide;
   const bool added = o.op->body == op_body::map && o.op->unit && v.role == value_role::weight;
   return added && v.type == element::wide ? element::real : v.type;
 }

@@ -1,10 +1,33 @@
 // How a model is trained.
 #pragma once
 
+#include <cfp/op/element.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
 namespace cfp::inline v0_1 {
 
-/// By AdamW, on one batch per step.
+/// What makes a weight's change of its gradients.
+enum class optimizer_form : std::uint8_t {
+  adamw_float32,   ///< two moments of 32 bits for each number of a weight
+  adamw_bfloat16,  ///< the moments in 16 bits
+  adamw_8bit,      ///< in 8 bits, and a scale for each block of 256
+  adafactor,       ///< a mean square for each row and each column of a matrix, no momentum (arXiv 1804.04235)
+};
+inline constexpr std::array<std::string_view, 4> optimizer_names{"adamw", "adamw-bfloat16", "adamw-8bit", "adafactor"};
+constexpr std::string_view name_of(optimizer_form f) { return optimizer_names[static_cast<std::size_t>(f)]; }
+constexpr element moments_of(optimizer_form f) {
+  return f == optimizer_form::adamw_bfloat16 ? element::bfloat16
+         : f == optimizer_form::adamw_8bit   ? element::blocks8
+                                             : element::wide;
+}
+
+/// On one batch per step. Adafactor has no use for the betas and epsilon.
 struct training {
+  optimizer_form optimizer = optimizer_form::adamw_float32;
   double rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
   double decay = 0.1;  ///< of tensors with two dimensions or more; others do not decay
   long warmup = 0;     ///< steps over which the rate rises

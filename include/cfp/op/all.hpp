@@ -1,6 +1,7 @@
 // The catalogue as one list of types: what every kind of device instantiates its kernels for.
 #pragma once
 
+#include <cfp/op/adafactor.hpp>
 #include <cfp/op/attention.hpp>
 #include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
@@ -23,6 +24,7 @@ using catalogue =
             detail::softmax_input_t, detail::masked_input_t, masked_softmax_t, softmax_t, logits_max_t, logits_sum_t,
             detail::cross_entropy_input_t, cross_entropy_t, counted_targets_t, mean_of_t, split_heads_t, merge_heads_t,
             split_groups_t, merge_groups_t, add_positions_t, rotary_t, detail::rotary_input_t, chosen_sum_t, dispatch_t,
-            combine_t, first_choices_t, gate_mass_t, square_norm_t, clip_factor_t>;
+            combine_t, first_choices_t, gate_mass_t, square_norm_t, clip_factor_t, square_sum_t, clipped_t,
+            relative_square_t, relative_square_of_matrix_t>;
 
 }  // namespace cfp

@@ -8,7 +8,8 @@ namespace cfp::inline v0_1 {
 /// An operand or result: its memory, and how far a step along each factor moves in it (0 where it lacks the factor).
 struct call_tensor {
   void* data = nullptr;
-  bool wide = false;  ///< numbers are of 32 bits at least
+  bool wide = false;            ///< numbers are of 32 bits at least
+  element lean = element::real;  ///< of optimizer state: its form, where that is a lean one
   long stride[max_factors] = {};
 };
 
@@ -51,6 +52,7 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
       step *= c.size[f];
     }
     t.wide = b.type == element::wide;
+    if (is_lean(b.type)) t.lean = b.type;
   };
   for (int k = 0; k < r.operands.size(); ++k) bind(c.operand[k], r.operands[k], p[i.in[k]]);
   for (int k = 0; k < r.results.size(); ++k) bind(c.result[k], r.results[k], p[i.out[k]]);

@@ -63,7 +63,7 @@ struct held_buffers {
     b.held = p;
     b.type = type;
     b.local = local_shape(p, g[v].shape, mesh);
-    b.bytes = elements(b.local) * width(type);
+    b.bytes = bytes_of(type, elements(b.local), real_bytes);
     b.root = static_cast<int>(out.buffers.size());
     b.persistent = persistent;
     out.buffers.push_back(b);

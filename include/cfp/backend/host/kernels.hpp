@@ -4,6 +4,7 @@
 #include <cfp/backend/host/map_kernel.hpp>
 #include <cfp/backend/host/product_kernel.hpp>
 #include <cfp/backend/host/stored_narrow.hpp>
+#include <cfp/backend/host/update_kernels.hpp>
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/op/all.hpp>
 
@@ -46,26 +47,6 @@ void run_unstack(const call& c) {
         for (long i = 0; i < n; ++i) s[i * ss] = w[i * sw];
     });
   }
-}
-
-/// AdamW over all elements of a shard, in place.
-template <class T>
-void run_adamw(const call& c) {
-  long n = 1;
-  for (int f = 0; f < c.factors; ++f) n *= c.size[f];
-  T* w = static_cast<T*>(c.result[0].data);
-  const T* g = static_cast<const T*>(c.operand[1].data);
-  T* m = static_cast<T*>(c.result[1].data);
-  T* v = static_cast<T*>(c.result[2].data);
-  const auto& given = c.op->scalars;
-  const auto s = [&](int i) { return static_cast<T>(given[i]); };
-  const T beta1 = s(1), beta2 = s(2), epsilon = s(3), decay = s(4);
-  const T rate = static_cast<T>(adamw_t::rate_at(static_cast<double>(c.step), given[0], given[5], given[6], given[7]));
-  const T clip = c.op->operands.size() > 4 ? *static_cast<const T*>(c.operand[4].data) : T(1);
-  const T correct1 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[1], static_cast<double>(c.step))));
-  const T correct2 = static_cast<T>(1.0 / (1.0 - std::pow(c.op->scalars[2], static_cast<double>(c.step))));
-  for (long i = 0; i < n; ++i)
-    w[i] = adamw_t::apply(w[i], g[i] * clip, m[i], v[i], rate, beta1, beta2, epsilon, decay, correct1, correct2);
 }
 
 /// Adds a gradient to those of earlier micro-batches, in place.
@@ -178,7 +159,7 @@ class kernels {
       case op_body::product: return stored_as<T, &run_product<wide>>();
       case op_body::unstack: return stored_as<T, &run_unstack<wide, false>>();
       case op_body::stack: return stored_as<T, &run_unstack<wide, true>>();
-      case op_body::update: return stored_as<T, &run_adamw<wide>>();
+      case op_body::update: return update_of<T>(op);
       case op_body::accumulate: return stored_as<T, &run_accumulate<wide>>();
       case op_body::map:
       case op_body::routine: break;

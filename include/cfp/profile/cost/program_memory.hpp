@@ -1,6 +1,7 @@
 // The memory a program needs, as a choice of a decision is priced by it.
 #pragma once
 
+#include <cfp/op/optimizer.hpp>
 #include <cfp/program/program.hpp>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
   std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size()), waits(p.buffers.size()),
       early(p.buffers.size());  // made before the first of several passes, for all of them
   for (const instruction& i : p.code)
-    if (i.kind == instruction::compute && g.at(i.op).when == phase::update && g.at(i.op).op->body != op_body::update)
+    if (i.kind == instruction::compute && g.at(i.op).op == &info<square_norm_t>)
       for (const instruction& part : p.parts(i))
         if (!p[part.in[0]].local.empty()) waits[static_cast<std::size_t>(p[part.in[0]].root)] = true;
   for (std::size_t at = 0; at < p.code.size(); ++at) {
