@@ -38,6 +38,15 @@ void add_type(CLI::App& app, arguments& a, const char* words, bool has_default) 
   if (has_default) type.capture_default_str();
 }
 
+void add_optimizer(CLI::App& app, arguments& a) {
+  app.add_option("--optimizer", a.optimizers,
+                 "AdamW with moments of 32, 16 or 8 bits, or Adafactor; with --machine of several, separated by "
+                 "commas, the one of the fastest plan")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(cfp::optimizer_names.begin(), cfp::optimizer_names.end())))
+      ->capture_default_str();
+}
+
 void add_ranks(CLI::App& app, arguments& a) {
   app.add_option("--backend", a.backend,
                  "what ranks are: threads of this program; processes that mpirun starts, one per device of the mesh "
@@ -188,6 +197,7 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
                     "also in float32"
                   : "what numbers are stored as; weights, sums and optimizer state are float32 either way",
            !sweeps);
+  if (!sweeps) add_optimizer(app, a);
   add_ranks(app, a);
   if (sweeps) add_sweep(app, a);
   else add_memory(app, a);

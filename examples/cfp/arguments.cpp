@@ -5,6 +5,7 @@
 
 #include <cfp/families/byte_text.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -21,6 +22,15 @@ fs::path installed() {
 }
 }  // namespace
 
+std::vector<cfp::optimizer_form> arguments::forms() const {
+  std::vector<cfp::optimizer_form> out;
+  for (const std::string& name : optimizers) {
+    const auto at = std::find(cfp::optimizer_names.begin(), cfp::optimizer_names.end(), name);
+    out.push_back(static_cast<cfp::optimizer_form>(at - cfp::optimizer_names.begin()));
+  }
+  return out;
+}
+
 cfp::training arguments::training() const {
   cfp::training t;
   t.rate = rate;
@@ -28,10 +38,12 @@ cfp::training arguments::training() const {
   t.steps = schedule[1];
   t.last_rate = rate / 10;
   t.clip = clip;
+  t.optimizer = forms().front();
   return t;
 }
 
 cfp::session_options arguments::session() const {
+  if (optimizers.size() > 1) throw bad_input("--optimizer: several are compared with --machine alone; name one");
   cfp::session_options o;
   o.mesh = mesh;
   o.on = ranks_of(*this);
@@ -60,6 +72,7 @@ cfp::machine_plan_options arguments::machine_plan() const {
   o.memory = memory;
   o.micro_batches = micro_batches;
   o.how = training();
+  if (optimizers.size() > 1) o.optimizers = forms();
   o.table = profile;
   o.tell = show_progress;
   if (is_given("--seconds")) o.seconds = plan_seconds;

@@ -20,6 +20,7 @@ struct arguments {
   long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
   int micro_batches = 1, axes = 2;
   std::string type = "float32";
+  std::vector<std::string> optimizers{"adamw"};
   // the ranks
   std::string backend = "threads", mesh = "data=2", machine;
   bool share_gpus = false;
@@ -49,6 +50,7 @@ struct arguments {
 
   bool lazy() const { return profile_mode == "lazy" || (profile_mode.empty() && !explain); }
   cfp::number number() const { return type == "float32" ? cfp::number::float32 : cfp::number::bfloat16; }
+  std::vector<cfp::optimizer_form> forms() const;  ///< of the optimizer
   cfp::training training() const;
   cfp::session_options session() const;
   cfp::machine_plan_options machine_plan() const;

@@ -57,7 +57,8 @@ int plan_for_machine(const arguments& a) {
   std::cout << a.model << ": " << net.sizes << '\n' << found;
   if (!found.fits())
     throw bad_input(
-        "no plan fits; take more --memory or another --machine, a smaller --batch, or more --micro-batches" +
+        "no plan fits; take more --memory or another --machine, a smaller --batch, more --micro-batches, or another "
+        "--optimizer" +
         std::string(o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
   if (!a.summary.empty()) cfp::write_file(a.summary, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);

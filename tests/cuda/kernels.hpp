@@ -105,7 +105,11 @@ void check_elements() {
     clipped.rule = adamw_t::clipped;
     all.push_back(clipped);
     all.push_back(own<accumulate_t>("nn", dots));
+    all.push_back(own<clipped_t>("np", dots));
+    all.push_back(own<mean_square_t>("pp", dots, {7, 1e-30}));
+    all.push_back(own<adafactor_t>("nnpp", dots, {30, 0.1, 0.01, 2, 100, 0.001}));
   }
+  all.push_back(own<adafactor_of_matrix_t>("nnpppp", 0, {30, 0.1, 0.01, 2, 100, 0.001, 7}));
   for (asked& a : all) {
     a.same_order = true;
     for (unsigned n = 0; n < repeats; ++n) k.check(a, 100 + n);
@@ -136,6 +140,9 @@ void check_sums() {
     all.push_back(own<cross_entropy_t>("ntpp", dots, {0.01}));
     all.push_back(own<counted_targets_t>("nt", dots));
     all.push_back(own<square_norm_t>("n", dots));
+    all.push_back(own<square_sum_t>("n", dots));
+    all.push_back(with<square_sum_t>("... width -> width", "n", dots));
+    all.push_back(own<relative_square_t>("np", dots));
     all.push_back(own<row_min_t>("n", dots));
     all.push_back(own<weighted_square_t>("nn", dots, {0.4}));
     all.push_back(with<slope<weighted_square_t, 1>>("..., ... width, width -> width", "nnn", dots, {0.4}));
@@ -146,6 +153,7 @@ void check_sums() {
     all.push_back(own<scatter_add_t>("ni", dots));
     all.push_back(with<slope<chosen_sum_t, 0>>("..., ... experts, ... experts -> ... experts", "nnc", dots));
   }
+  all.push_back(own<relative_square_of_matrix_t>("nppp", 0, {7}));
   all.push_back(own<summed>("n"));
   all.push_back(with<copy_t>("b h q k -> q k h", "n"));
   all.push_back(with<copy_t>("a b c -> b", "n"));

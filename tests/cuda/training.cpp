@@ -98,6 +98,23 @@ TEST_CASE("a GPT trains on GPUs as on the host") {
   check(g, mesh_of({two}), 3, {});
 }
 
+TEST_CASE("optimizers of less state train on GPUs as on the host") {
+  for (const optimizer_form form :
+       {optimizer_form::adamw_bfloat16, optimizer_form::adamw_8bit, optimizer_form::adafactor}) {
+    INFO(name_of(form));
+    training how;
+    how.clip = 1;
+    how.optimizer = form;
+    llama_config c = read_llama(tiny("llama"));
+    c.layers = 1;
+    c.batch = 4;
+    c.sequence = 8;
+    const graph g = differentiate(refine(llama(c)), how);
+    check(g, mesh_of({1}), 1, {});
+    check(g, mesh_of({two}), 2, {});
+  }
+}
+
 TEST_CASE("what is only moved for attention stays where it is, and nothing changes by a bit") {
   llama_config l = read_llama(tiny("llama"));
   l.layers = 1;

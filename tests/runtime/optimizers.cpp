@@ -65,8 +65,7 @@ struct known_gradient {
     static constexpr const char* names[] = {"many", "rows", "columns"};
     model net;
     std::vector<dimension> dims;
-    for (std::size_t d = 0; d < sizes.size(); ++d)
-      dims.push_back({names[3 - sizes.size() + d], sizes[d]});
+    for (std::size_t d = 0; d < sizes.size(); ++d) dims.push_back({names[3 - sizes.size() + d], sizes[d]});
     const auto with = [&](const auto& make) {
       if (dims.size() == 1) return make({dims[0]});
       if (dims.size() == 2) return make({dims[0], dims[1]});
@@ -120,8 +119,8 @@ TEST_CASE("Adafactor does what its paper says") {
     const long n = static_cast<long>(w.size()), columns = sizes.back(),
                rows = sizes.size() > 1 ? sizes[sizes.size() - 2] : 1, many = n / rows / columns;
     CHECK(after(none, "w.exp_avg", 1)[0] == Approx(0.1 * x[0]));  // x is its gradient
-    std::vector<double> of_rows(static_cast<std::size_t>(many * rows)), of_columns(static_cast<std::size_t>(many * columns)),
-        of_each(w.size());
+    std::vector<double> of_rows(static_cast<std::size_t>(many * rows)),
+        of_columns(static_cast<std::size_t>(many * columns)), of_each(w.size());
     const double most = 0.1;  // decay
     for (long t = 1; t <= 3; ++t) {
       // Both weights move: the gradient of each is the other, as it was before the step.
@@ -131,7 +130,7 @@ TEST_CASE("Adafactor does what its paper says") {
       for (long m = 0; m < many; ++m)
         for (long i = 0; i < rows; ++i)
           for (long j = 0; j < columns; ++j) {
-            const double square = std::pow(gradient[static_cast<std::size_t>((m * rows + i) * columns + j)], 2) + 1e-30;
+            const double square = std::pow(gradient[static_cast<std::size_t>((m * rows + i) * columns + j)], 2) + 1e-16;
             row[static_cast<std::size_t>(m * rows + i)] += square / static_cast<double>(columns);
             column[static_cast<std::size_t>(m * columns + j)] += square / static_cast<double>(rows);
             double& each = of_each[static_cast<std::size_t>((m * rows + i) * columns + j)];
@@ -142,7 +141,8 @@ TEST_CASE("Adafactor does what its paper says") {
       double squares = 0;
       for (long m = 0; m < many; ++m) {
         double mean = 0;
-        for (long i = 0; i < rows; ++i) mean += of_rows[static_cast<std::size_t>(m * rows + i)] / static_cast<double>(rows);
+        for (long i = 0; i < rows; ++i)
+          mean += of_rows[static_cast<std::size_t>(m * rows + i)] / static_cast<double>(rows);
         for (long i = 0; i < rows; ++i)
           for (long j = 0; j < columns; ++j) {
             const auto at = static_cast<std::size_t>((m * rows + i) * columns + j);
@@ -216,9 +216,8 @@ TEST_CASE("what is rounded at random keeps its mean, and what was read is writte
     std::vector<double> sum(x.size());
     for (std::uint64_t step = 1; step <= 4000; ++step) {
       for (long from = 0; from < 1000; from += block8_numbers)
-        write_lean_block(form, held.data(), 1000, from, x.data() + from, [&](long i) {
-          return rounding_bits(3, step, static_cast<std::uint64_t>(i)) & 0xffff;
-        });
+        write_lean_block(form, held.data(), 1000, from, x.data() + from,
+                         [&](long i) { return rounding_bits(3, step, static_cast<std::uint64_t>(i)) & 0xffff; });
       read = read_lean(form, held.data(), 1000);
       for (std::size_t i = 0; i < x.size(); ++i) sum[i] += static_cast<double>(read[i]);
     }
@@ -242,7 +241,8 @@ TEST_CASE("moments in fewer bytes train nearly as those of 32 bits do") {
       how.rate = 1e-3;
       const graph g = small_model(name, how);
       std::mt19937 random(3);
-      const plan p = random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh, axis_choice::regathered), random, bytes);
+      const plan p =
+          random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh, axis_choice::regathered), random, bytes);
       const trained out = train_on(p.code, g, text_for(g), 30, 3);
       CHECK(all_changed(out));
       return out.loss;

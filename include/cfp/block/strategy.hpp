@@ -175,10 +175,10 @@ class strategy_space {
     return false;
   }
 
-  // Splits what a step does for a matrix, which forward needs as `needed`, over the axes that let weights rest so: along
-  // one dimension, so that one collective over all of them serves, or along the first that is whole and divides, else
-  // one that an axis before it splits. Gradients are added up as parts of sums, except of weights that are gathered
-  // again.
+  // Splits what a step does for a matrix, which forward needs as `needed`, over the axes that let weights rest so:
+  // along one dimension, so that one collective over all of them serves, or along the first that is whole and divides,
+  // else one that an axis before it splits. Gradients are added up as parts of sums, except of weights that are
+  // gathered again.
   void set_rest(int update, const strategy& s, const partition& needed, assignment& a) const {
     const operation& o = g_.at(update);
     const extents& shape = g_[o.hub].shape;

@@ -20,7 +20,7 @@ constexpr graph differentiated(const graph& forward, const training& options, bo
   g.values.reserve(4 * forward.values.size());
   g = forward;
   backward_operations backward{sums};
-  weight_updates weights{sums, options};
+  weight_updates weights{{sums, options}};
   const int forward_count = g.size(), value_count = g.value_count();
   sums.needed.resize(g.values.size());
   sums.contributions.resize(g.values.size());

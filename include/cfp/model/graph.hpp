@@ -1,8 +1,8 @@
 // The operator graph: values (tensors) and the operations between them, in an order in which they can run.
 #pragma once
 
-#include <cfp/op/element.hpp>
 #include <cfp/model/source_place.hpp>
+#include <cfp/op/element.hpp>
 #include <cfp/op/info.hpp>
 
 #include <vector>

@@ -25,7 +25,8 @@ constexpr element moments_of(optimizer_form f) {
                                              : element::wide;
 }
 
-/// On one batch per step. Adafactor has no use for the betas and epsilon.
+/// On one batch per step. Adafactor has no use for the betas, and adds the square of epsilon to squares of gradients
+/// (its paper 1e-30): so noise where a gradient is zero does not become whole steps.
 struct training {
   optimizer_form optimizer = optimizer_form::adamw_float32;
   double rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;

@@ -90,7 +90,8 @@ struct adafactor_t : op<"..., ..., ..., -> ...", adafactor_t> {
 
 /// The same for a matrix. Operands: weight, gradient, mean squares of rows and columns, the sum of those of rows, the
 /// sum of relative squares. Scalars: those, and the number of rows.
-struct adafactor_of_matrix_t : op<"rows columns, rows columns, rows, columns, , -> rows columns", adafactor_of_matrix_t> {
+struct adafactor_of_matrix_t
+    : op<"rows columns, rows columns, rows, columns, , -> rows columns", adafactor_of_matrix_t> {
   static constexpr op_body body = op_body::update;
   static constexpr bool derived = true;
   static constexpr int scalars = 7;

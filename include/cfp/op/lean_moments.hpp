@@ -3,8 +3,8 @@
 // two such numbers is not lost, on average.
 #pragma once
 
-#include <cfp/op/element.hpp>
 #include <cfp/op/bf16.hpp>
+#include <cfp/op/element.hpp>
 #include <cfp/op/math.hpp>
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace cfp::inline v0_1 {
 /// An operand or result: its memory, and how far a step along each factor moves in it (0 where it lacks the factor).
 struct call_tensor {
   void* data = nullptr;
-  bool wide = false;            ///< numbers are of 32 bits at least
+  bool wide = false;             ///< numbers are of 32 bits at least
   element lean = element::real;  ///< of optimizer state: its form, where that is a lean one
   long stride[max_factors] = {};
 };

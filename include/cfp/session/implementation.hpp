@@ -1,6 +1,7 @@
 // What a session does: everything below brought together.
 #pragma once
 
+#include <cfp/model/full_state.hpp>
 #include <cfp/plan/machine_search.hpp>
 #include <cfp/plan/reasons.hpp>
 #include <cfp/session/print.hpp>
@@ -100,7 +101,11 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   const batch_source same_each_time = repeatable(batches);
   const state_file<float>* const from = s.state ? &*s.state : nullptr;
   // One of the trainings, which take from one share of the time to another. A process that trains alone stops alone.
-  const auto train_in = [&](backend& ranks, const program& p, const std::string& what, double begin, double end) {
+  const bool lean = has_lean_state(s.g);
+  const std::optional<graph> full_state = lean ? std::optional(with_full_state(s.g)) : std::nullopt;
+  const graph& right = lean ? *full_state : s.g;
+  const auto train_in = [&](backend& ranks, const program& p, const graph& g, const std::string& what, double begin,
+                            double end) {
     detail::callback tell;
     train_options how;
     how.keep_changes = true;
@@ -113,7 +118,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     s.tell(what, begin);
     trained out;
     try {
-      out = cfp::train(ranks, p, s.g, same_each_time, steps, s.o.seed, how, from);
+      out = cfp::train(ranks, p, g, same_each_time, steps, s.o.seed, how, from);
     } catch (const cancelled&) {}
     if (s.o.tell) s.stop_if(tell);
     return out;
@@ -122,9 +127,9 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   one.axes.push({"one", 1});
   const auto alone_in = [&](number type, const std::string& what, double begin, double end) {
     const std::unique_ptr<backend> single = threads(one, type, s.o.kernels);
-    program p = lower(s.g, one, sharding::replicated(s.g), all_operations(s.g), single->lowered_for().real_bytes);
-    single->lowered_for().complete(p, s.g);
-    return train_in(*single, p, what, begin, end);
+    program p = lower(right, one, sharding::replicated(right), all_operations(right), single->lowered_for().real_bytes);
+    single->lowered_for().complete(p, right);
+    return train_in(*single, p, right, what, begin, end);
   };
   verification out;
   out.steps = steps;
@@ -132,15 +137,15 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   const trained alone = alone_in(number::float32, "training on one rank", 0, 0.3);
   out.left_out = rounding_decides(alone, alone_in(number::float64, "training on one rank in float64", 0.3, 0.7), s.g);
   backend& full = s.ranks_in_full();
-  const cfp::plan in_full = realise("found", s.g, s.mesh, s.decided, found.choices, full.lowered_for());
-  const trained together = train_in(full, in_full.code, "training under the plan", 0.7, 0.85);
+  const cfp::plan in_full = realise("found", right, s.mesh, s.decided, found.choices, full.lowered_for());
+  const trained together = train_in(full, in_full.code, right, "training under the plan", 0.7, 0.85);
   out.alone = alone.loss;
   out.together = together.loss;
   out.apart = cfp::compare(alone, together, s.g, out.left_out);
-  if (s.o.type == number::float32) return out;
-  const trained stored =
-      train_in(s.ranks(), found.code, "training under the plan in " + std::string(name_of(s.o.type)), 0.85, 1);
+  if (s.o.type == number::float32 && !lean) return out;
   out.stored_as = name_of(s.o.type);
+  if (lean) out.stored_as.append(" and by ").append(name_of(s.o.how.optimizer));
+  const trained stored = train_in(s.ranks(), found.code, s.g, "training under the plan in " + out.stored_as, 0.85, 1);
   out.stored_apart = loss_difference(alone, stored);
   return out;
 }

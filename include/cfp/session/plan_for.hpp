@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -26,6 +27,9 @@ struct machine_plan_options {
   long memory = 0;        ///< most bytes a device may use; 0: what the machine's devices have
   int micro_batches = 1;  ///< pieces a step's batch comes in; the model is of one piece
   training how{};
+  /// Forms of the optimizer that are allowed: the fastest plan of all is taken, of equal ones the first form's. None:
+  /// that of `how`.
+  std::vector<optimizer_form> optimizers{};
   int curve = 0;  ///< limits of memory more to plan for, on the fastest mesh of one or two axes: a dozen tell a lot
   std::string table{};                          ///< what operators take, measured on such devices (cfp plan --measure)
   instruction_device measure_on{};              ///< what the table lacks is measured there, and kept
@@ -58,7 +62,7 @@ struct machine_plan {
     const priced* fastest(const std::string& kind = "") const;
   };
 
-  std::string model{}, machine{}, type{};
+  std::string model{}, machine{}, type{}, optimizer{};
   std::string times{};    ///< where they are from, in words
   std::string kernels{};  ///< what computes operators, in words
   double memory_gib = 0;  ///< of a device
@@ -73,6 +77,13 @@ struct machine_plan {
   /// What memory is worth, if that was asked for: of all plans that were priced, those than which none takes less of
   /// time and memory; the fastest first. Some may not fit.
   std::vector<point> curve{};
+
+  struct form {
+    std::string optimizer{};
+    double ms = 0;
+    bool fits = false;
+  };
+  std::vector<form> forms{};  ///< where several were allowed, what was found for each
 
   bool fits() const { return !meshes.empty() && meshes.front().fastest() != nullptr; }
   std::string json() const;  ///< of all plans

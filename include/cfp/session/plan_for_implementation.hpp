@@ -11,16 +11,15 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
-#include <cfp/profile/table.hpp>
 #include <cfp/session/curve.hpp>
 #include <cfp/session/lines.hpp>
+#include <cfp/session/measured_operators.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/texts.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 namespace cfp::inline v0_1 {
@@ -33,41 +32,6 @@ struct machine_plan::details {
 };
 
 namespace detail {
-
-/// What operators take on a machine's devices: as it is described, as a device runs them, or from a table made so.
-class measured_operators {
- public:
-  explicit measured_operators(const machine_plan_options& o) : o_(o) {
-    if (!given()) return;
-    const bool measures = static_cast<bool>(o.measure_on.ms);
-    table_.origin = {measures ? o.measure_on.name : "", "operators", "any"};
-    if (!o.table.empty() && (!measures || std::filesystem::exists(o.table)))
-      if (const std::string why = table_.load(o.table); !why.empty())
-        throw bad_input("table " + o.table + ": " + why +
-                        (measures ? "; name another file" : "; cfp plan --backend cuda makes one, on a GPU"));
-    known_.emplace(table_.instructions, o.measure_on.ms);
-  }
-  measured_operators(const measured_operators&) = delete;
-
-  bool given() const { return static_cast<bool>(o_.measure_on.ms) || !o_.table.empty(); }
-  known_instructions* known() { return known_ ? &*known_ : nullptr; }
-  /// Writes the table if it grew.
-  void keep() const {
-    if (!o_.table.empty() && known_ && known_->asked > 0) table_.save(o_.table);
-  }
-  std::string words() const {
-    if (!given()) return "all times are simulated";
-    const std::string rest = known_->unknown.empty() ? ""
-                                                     : ", and " + std::to_string(known_->unknown.size()) +
-                                                           " kinds of operators that its table lacks";
-    return "operators as measured on " + table_.origin.machine + "; as the machine is described: collectives" + rest;
-  }
-
- private:
-  const machine_plan_options& o_;
-  profile_table table_;
-  std::optional<known_instructions> known_;
-};
 
 inline machine_plan::on_mesh priced_on(const mesh_plans& on) {
   machine_plan::on_mesh out{to_string(on.mesh), {}, on.plans.least, on.searched};
@@ -103,15 +67,19 @@ inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, c
 inline machine_plan begun(const machine_plan_options& o, const machine& m, const training& how,
                           const std::string& times) {
   machine_plan out;
-  out.model = o.name + (how.micro_batches > 1 ? " micro_batches=" + std::to_string(how.micro_batches) : "") +
-              (o.type == number::float32 ? "" : " " + std::string(name_of(o.type)));
+  out.model = o.name + said_of(how, o.type);
   out.machine = m.name;
   out.type = name_of(o.type);
+  out.optimizer = name_of(how.optimizer);
   out.times = times;
   out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
   out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
   return out;
 }
+
+// How it is trained is `how`.
+CFP_INLINE machine_plan plan_of(const graph& forward, const machine& m, const machine_plan_options& o,
+                                const training& how);
 
 }  // namespace detail
 
@@ -122,14 +90,14 @@ CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std:
   return first;
 }
 
-CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
+CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, const machine_plan_options& o,
+                                        const training& how) {
   machine_options options = detail::search_options(o);
   checked_name(o.name);
   const bool by_table = !o.table.empty() || static_cast<bool>(o.measure_on.ms);
   if (by_table && (o.type != number::bfloat16 || o.unfused))
     throw bad_input("a table of operators is of the fused kernels in bfloat16; leave out the other type, and unfused");
   detail::measured_operators measured(o);
-  const training how = in_micro_batches(o.how, o.micro_batches);
   if (o.tell && !o.tell({"making the training graph"})) throw cancelled();
   const graph g = [&] {
     const stage_timer differentiating(o.clock, stage::graph);
@@ -179,6 +147,23 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   return out;
 }
 
+CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
+  training how = in_micro_batches(o.how, o.micro_batches);
+  if (o.optimizers.empty()) return detail::plan_of(forward, m, o, how);
+  machine_plan best;
+  std::vector<machine_plan::form> forms;
+  for (const optimizer_form form : o.optimizers) {
+    how.optimizer = form;
+    machine_plan found = detail::plan_of(forward, m, o, how);
+    const auto* const fastest = found.fits() ? found.meshes.front().fastest() : nullptr;
+    forms.push_back({found.optimizer, fastest != nullptr ? fastest->ms : 0, fastest != nullptr});
+    if (forms.size() == 1 || (fastest != nullptr && (!best.fits() || fastest->ms < best.meshes.front().fastest()->ms)))
+      best = std::move(found);
+  }
+  if (forms.size() > 1) best.forms = std::move(forms);
+  return best;
+}
+
 CFP_INLINE void machine_plan::save_plan(const std::string& path) const {
   if (!of) throw bad_input("no plan fits: there is none to save");
   detail::check_runs(of->g);
@@ -215,18 +200,27 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
                      compared ? text(on.fastest("usual")).c_str() : "not compared",
                      compared ? text(on.fastest("alpa")).c_str() : "");
   }
+  for (const machine_plan::form& f : p.forms)
+    out << (&f == p.forms.data() ? "\nby optimizer: " : "; ") << f.optimizer
+        << (f.fits ? printed(" %.1f ms", f.ms) : std::string(" nothing fits"));
+  if (!p.forms.empty()) out << '\n';
   detail::print_curve(out, p.curve);
   if (!p.fits()) return out;
   out << printed(
-      "\nplan for mesh %s, the last axis innermost: %.1f ms of operators, %.1f ms more in which they wait "
+      "\nplan for mesh %s, the last axis innermost, by %s: %.1f ms of operators, %.1f ms more in which they wait "
       "for collectives\n",
-      p.meshes.front().mesh.c_str(), p.operators_ms, p.exposed_ms);
+      p.meshes.front().mesh.c_str(), p.optimizer.c_str(), p.operators_ms, p.exposed_ms);
   return detail::print_lines(out, p.lines);
 }
 
 CFP_INLINE std::string machine_plan::json() const {
-  nlohmann::ordered_json j{{"model", model}, {"machine", machine}, {"type", type},
-                           {"times", times}, {"kernels", kernels}, {"meshes", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json j{{"model", model},
+                           {"machine", machine},
+                           {"type", type},
+                           {"optimizer", optimizer},
+                           {"times", times},
+                           {"kernels", kernels},
+                           {"meshes", nlohmann::ordered_json::array()}};
   for (const on_mesh& on : meshes) {
     nlohmann::ordered_json plans = nlohmann::ordered_json::array();
     for (const priced& p : on.plans)
@@ -234,6 +228,8 @@ CFP_INLINE std::string machine_plan::json() const {
           {{"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}, {"gap", p.gap}});
     j["meshes"].push_back({{"mesh", on.mesh}, {"searched", on.searched}, {"plans", std::move(plans)}});
   }
+  for (const form& f : forms)
+    j["optimizers"].push_back({{"name", f.optimizer}, {"fits", f.fits}, {"step_ms", f.fits ? f.ms : 0.0}});
   for (const point& p : curve)
     j["curve"].push_back(
         {{"mesh", p.mesh}, {"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}});

@@ -217,10 +217,7 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) const {
                     std::to_string(static_cast<long>(present)) + "; take a smaller model or batch, or only analyse it");
 }
 
-CFP_INLINE std::string session::parts::id() const {
-  return o.name + (o.how.micro_batches > 1 ? " micro_batches=" + std::to_string(o.how.micro_batches) : "") +
-         (o.type == number::float32 ? "" : " " + std::string(name_of(o.type)));
-}
+CFP_INLINE std::string session::parts::id() const { return o.name + detail::said_of(o.how, o.type); }
 
 CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
   const std::optional<std::string> text = detail::whole_file(path);

@@ -1,6 +1,8 @@
 // Pieces of what is printed: sizes, collectives, decisions with equal layers once.
 #pragma once
 
+#include <cfp/backend/number.hpp>
+#include <cfp/model/training.hpp>
 #include <cfp/session/values.hpp>
 
 #include <nlohmann/json.hpp>
@@ -26,6 +28,15 @@ namespace detail {
   std::string out(static_cast<std::size_t>(n), ' ');
   std::vsnprintf(out.data(), out.size() + 1, format, again);
   va_end(again);
+  return out;
+}
+
+/// What a training is beside the model: where it is not as usual. Plans, tables and headers bear it in their name.
+inline std::string said_of(const training& how, number type) {
+  std::string out;
+  if (how.micro_batches > 1) out += " micro_batches=" + std::to_string(how.micro_batches);
+  if (how.optimizer != optimizer_form::adamw_float32) out.append(" ").append(name_of(how.optimizer));
+  if (type != number::float32) out.append(" ").append(name_of(type));
   return out;
 }
 

@@ -27,8 +27,8 @@ class moment {
 
  public:
   moment(const call& c, const call_tensor& t, long n, int number)
-      : t_(t), n_(n), step_(static_cast<std::uint64_t>(c.step)),
-        tensor_(static_cast<std::uint32_t>(c.forward)), shift_(16 * number) {}
+      : t_(t), n_(n), step_(static_cast<std::uint64_t>(c.step)), tensor_(static_cast<std::uint32_t>(c.forward)),
+        shift_(16 * number) {}
 
   wide* block(long from, long count) {
     if (!is_lean(t_.lean)) return static_cast<wide*>(t_.data) + from;
@@ -109,17 +109,17 @@ void run_adafactor(const call& c) {
   const numbers<T> g(c.operand[1]);
   const auto at = [&](int k) { return static_cast<const wide*>(c.operand[k].data); };
   const auto& given = c.op->scalars;
-  const auto rate = static_cast<wide>(
-      adamw_t::rate_at(static_cast<double>(c.step), given[2], given[3], given[4], given[5]));
+  const auto rate =
+      static_cast<wide>(adamw_t::rate_at(static_cast<double>(c.step), given[2], given[3], given[4], given[5]));
   const auto decay = static_cast<wide>(given[1]), rows = is_matrix ? static_cast<wide>(given[6]) : wide(1);
   const wide limit = adafactor_t::limit(*at(is_matrix ? 5 : 3), static_cast<wide>(given[0]));
   for (long i = 0; i < n; ++i) {
     long place[3] = {};  // of its mean squares
     for (long f = c.factors - 1, rest = i; f >= 0; rest /= c.size[f--])
       for (int k = 0; k < (is_matrix ? 3 : 1); ++k) place[k] += rest % c.size[f] * c.operand[2 + k].stride[f];
-    const wide by = is_matrix ? relative_square_of_matrix_t::factor(at(2)[place[0]], at(3)[place[1]], at(4)[place[2]],
-                                                                    rows)
-                              : wide(1) / cfp::sqrt(at(2)[place[0]]);
+    const wide by = is_matrix
+                        ? relative_square_of_matrix_t::factor(at(2)[place[0]], at(3)[place[1]], at(4)[place[2]], rows)
+                        : wide(1) / cfp::sqrt(at(2)[place[0]]);
     w[i] = adafactor_t::apply(w[i], g[i] * by * limit, rate, decay);
   }
 }

@@ -4,13 +4,14 @@
 
 #include <cfp/backend/cuda/chain/chains.hpp>
 #include <cfp/backend/cuda/chain/run_chain.hpp>
+#include <cfp/backend/cuda/kernel/adafactor_kernel.hpp>
+#include <cfp/backend/cuda/kernel/adamw_kernel.hpp>
 #include <cfp/backend/cuda/kernel/dropout_kernel.hpp>
 #include <cfp/backend/cuda/kernel/kernel_functions.hpp>
 #include <cfp/backend/cuda/kernel/map_functions.hpp>
 #include <cfp/backend/cuda/kernel/queue_places_kernel.hpp>
 #include <cfp/backend/cuda/kernel/rotary_kernel.hpp>
 #include <cfp/backend/cuda/kernel/square_kernel.hpp>
-#include <cfp/backend/cuda/kernel/update_kernel.hpp>
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/op/all.hpp>
@@ -48,10 +49,14 @@ struct rotary_entry {
 template <class T, class Queue>
 struct routines {
   using calls = std::span<const call>;
-  static void adamw(const Queue& q, const call& c, const surroundings& s) { adamw_of_many(q, calls(&c, 1), s); }
-  static void accumulate(const Queue& q, const call& c, const surroundings& s) { accumulate_many(q, calls(&c, 1), s); }
-  static void adamw_of_many(const Queue& q, calls c, const surroundings& s) { run_adamw<T>(q, c, s.state); }
-  static void accumulate_many(const Queue& q, calls c, const surroundings& s) { run_accumulate<T>(q, c, s.state); }
+  template <void (*Many)(const Queue&, calls, const surroundings&)>
+  static void one(const Queue& q, const call& c, const surroundings& s) {
+    Many(q, calls(&c, 1), s);
+  }
+  static void adamw(const Queue& q, calls c, const surroundings& s) { run_adamw<T>(q, c, s.state); }
+  static void mean_squares(const Queue& q, calls c, const surroundings& s) { run_mean_squares<T>(q, c, s.state); }
+  static void adafactor(const Queue& q, calls c, const surroundings& s) { run_adafactor<T>(q, c, s.state); }
+  static void accumulate(const Queue& q, calls c, const surroundings& s) { run_accumulate<T>(q, c, s.state); }
   static void squares(const Queue& q, calls c, const surroundings& s) { run_squares<T>(q, c, s.workspace); }
   static void sums(const Queue& q, calls c, const surroundings&) { run_scalar_sums(q, c); }
   static void dropout(const Queue& q, const call& c, const surroundings& s) { run_dropout<T>(q, c, s.state); }
@@ -117,8 +122,10 @@ class kernels {
 
   /// Of an operator that `fusions` gathers.
   static many_functions<Queue> find_many(const op_info& op) {
-    if (op.body == op_body::update) return {&routines::adamw_of_many, nullptr};
-    if (op.body == op_body::accumulate) return {&routines::accumulate_many, nullptr};
+    if (&op == &info<adamw_t>) return {&routines::adamw, nullptr};
+    if (&op == &info<mean_square_t>) return {&routines::mean_squares, nullptr};
+    if (is_adafactor(op)) return {&routines::adafactor, nullptr};
+    if (op.body == op_body::accumulate) return {&routines::accumulate, nullptr};
     if (&op == &info<square_norm_t>) return {&routines::squares, &squares_workspace<T>};
     if (&op == &info<add_t>) return {&routines::sums, nullptr};
     throw bad_input("operator '" + std::string(op.label) + "' has no kernel for many tensors");
@@ -127,12 +134,19 @@ class kernels {
   const std::vector<chain_functions<Queue>>& chains() const { return chains_; }
 
  private:
+  static bool is_adafactor(const op_info& op) {
+    return &op == &info<adafactor_t> || &op == &info<adafactor_of_matrix_t>;
+  }
   functions found(const op_info& op) const {
     switch (op.body) {
       case op_body::unstack: return {&routines::unstack, nullptr};
       case op_body::stack: return {&routines::stack, nullptr};
-      case op_body::update: return {&routines::adamw, nullptr};
-      case op_body::accumulate: return {&routines::accumulate, nullptr};
+      case op_body::update:
+        if (is_adafactor(op)) return {&routines::template one<&routines::adafactor>, nullptr};
+        if (&op == &info<mean_square_t>) return {&routines::template one<&routines::mean_squares>, nullptr};
+        if (&op == &info<adamw_t>) return {&routines::template one<&routines::adamw>, nullptr};
+        break;
+      case op_body::accumulate: return {&routines::template one<&routines::accumulate>, nullptr};
       case op_body::product:
       case op_body::map:
       case op_body::routine: break;

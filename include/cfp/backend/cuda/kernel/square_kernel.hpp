@@ -1,8 +1,8 @@
 // The sums of the squares of many tensors: blocks sum pieces, and one block for each tensor what they found, in order.
 #pragma once
 
+#include <cfp/backend/cuda/kernel/accumulate_kernel.hpp>
 #include <cfp/backend/cuda/kernel/many_kernel.hpp>
-#include <cfp/backend/cuda/kernel/update_kernel.hpp>
 #include <cfp/core/bad_input.hpp>
 
 #include <unordered_map>
