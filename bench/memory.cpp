@@ -1,5 +1,5 @@
 // Plans within a limit of memory: what computing again for backward brings. On described machines with nothing, what
-// the search chooses, and all computed again; beside published figures; and on CPU ranks, measured.
+// the search chooses, all computed again, and moments of 8 bits; beside published figures; and on CPU ranks, measured.
 #include "carried.hpp"
 #include "report.hpp"
 
@@ -40,13 +40,14 @@ void tell(const std::string& what) {
   if (isatty(2)) std::fprintf(stderr, "\r\033[K%s", what.c_str());
 }
 
-graph trained(const memory_case& c, int devices) {
+graph trained(const memory_case& c, int devices, optimizer_form optimizer = optimizer_form::adamw_float32) {
   families::model_sizes sizes;
   sizes.batch = c.batch / c.micro_batches;
   sizes.sequence = c.sequence;
   sizes.least_groups = devices;
   training how;
   how.clip = 1;
+  how.optimizer = optimizer;
   how.micro_batches = c.micro_batches;
   return differentiate(refine(build_model(families::config_file(carried_model(c.model)), sizes).forward), how);
 }
@@ -93,12 +94,13 @@ json described(const memory_case& c) {
   tell(c.model + " on " + c.machine);
   const graph g = trained(c, m.devices());
   const searched kept = search(g, m, recomputing::none), chosen = search(g, m, recomputing::where_needed),
-                 all = search(g, m, recomputing::all);
+                 all = search(g, m, recomputing::all),
+                 lean = search(trained(c, m.devices(), optimizer_form::adamw_8bit), m, recomputing::where_needed);
   tell("");
   const evaluated* const found = chosen.best();
-  std::printf("%-15s %-15s %6ld x %-5ld %5d  %14s %14s %14s  %10s %6.1f s\n", c.model.c_str(), c.machine.c_str(),
+  std::printf("%-15s %-15s %6ld x %-5ld %5d  %14s %14s %14s %14s  %10s %6.1f s\n", c.model.c_str(), c.machine.c_str(),
               c.batch, c.sequence, m.devices(), text_of(kept.best()).c_str(), text_of(found).c_str(),
-              text_of(all.best()).c_str(), gib_of(found).c_str(), chosen.seconds);
+              text_of(all.best()).c_str(), text_of(lean.best()).c_str(), gib_of(found).c_str(), chosen.seconds);
   std::fflush(stdout);
   return {{"model", c.model},
           {"machine", c.machine},
@@ -110,6 +112,7 @@ json described(const memory_case& c) {
           {"step_ms", chosen.ms()},
           {"kept_only_ms", kept.ms()},
           {"full_recompute_ms", all.ms()},
+          {"adamw_8bit_ms", lean.ms()},
           {"peak_bytes", found != nullptr ? json(found->peak) : json()},
           {"mesh", found != nullptr ? json(sizes_text(chosen.all.front().mesh)) : json()},
           {"seconds", chosen.seconds},
@@ -199,10 +202,13 @@ json on_ranks(const families::model_sizes& sizes, int steps) {
   plan_search search(g, mesh, d, whole, measure_with);
   search.tolerance = 0.02;
   const plan free = search.run({}).front();
-  const plan all = realise("all recomputed", g, mesh, d, all_recomputed(free.choices, d), ranks->lowered_for());
+  const auto policy = [&](const char* called, keeping::inside_t least) {
+    return realise(called, g, mesh, d, recomputed_to(least, free.choices, d), ranks->lowered_for());
+  };
   const auto peak = static_cast<double>(predicted_peak(free));
-  std::vector<plan> plans{free, all};
-  std::vector<double> shares{1, 0};
+  std::vector<plan> plans{free, policy("cheap recomputed", keeping::costly),
+                          policy("all recomputed", keeping::nothing)};
+  std::vector<double> shares{1, 0, 0};
   for (const double share : {0.9, 0.8, 0.7, 0.6, 0.5}) {
     search_options limits;
     limits.memory_limit = std::lround(share * peak);
@@ -222,11 +228,11 @@ json on_ranks(const families::model_sizes& sizes, int steps) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const double ms = median(seen[i].ms);
     std::printf("limit %4.0f%%  %-16s %8.1f ms measured, %8.1f predicted, %8.1f MiB (%.1f measured)\n", 100 * shares[i],
-                i == 1 ? "all recomputed" : "found", ms, plans[i].predicted_ms,
+                plans[i].name.c_str(), ms, plans[i].predicted_ms,
                 static_cast<double>(predicted_peak(plans[i])) / (1 << 20),
                 static_cast<double>(seen[i].peak_bytes) / (1 << 20));
     out.push_back({{"limit_share", shares[i]},
-                   {"plan", i == 1 ? "all recomputed" : "found"},
+                   {"plan", plans[i].name},
                    {"measured_ms", ms},
                    {"predicted_ms", plans[i].predicted_ms},
                    {"predicted_bytes", predicted_peak(plans[i])},
@@ -269,8 +275,8 @@ int main(int argc, char** argv) {
     const auto keep = [&] {
       if (!to.empty()) write_file(to, out.dump(1));
     };
-    std::printf("%-15s %-15s %6s   %-5s %7s  %14s %14s %14s  %10s %8s\n", "model", "machine", "batch", "seq", "devices",
-                "all kept", "chosen", "all again", "peak", "search");
+    std::printf("%-15s %-15s %6s   %-5s %7s  %14s %14s %14s %14s  %10s %8s\n", "model", "machine", "batch", "seq",
+                "devices", "all kept", "chosen", "all again", "8-bit moments", "peak", "search");
     for (const memory_case& c : cases) out["cases"].push_back(described(c)), keep();
     if (!figures.empty())
       for (const json& row : published_rows(figures)) out["published"].push_back(published(row)), keep();

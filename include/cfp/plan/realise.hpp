@@ -83,11 +83,15 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   return costs;
 }
 
-/// Choices that keep as little as they can.
-inline std::vector<int> all_recomputed(std::vector<int> choices, const decision_graph& d) {
+/// The same choices, of what parts compute keeping as little as they can but no less than `least`; what they read of
+/// others is not kept either, if nothing else is.
+inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    const auto kept = static_cast<int>(d.nodes[n].kept_all()), all = static_cast<int>(d.nodes[n].choices());
-    choices[n] = all - kept + choices[n] % kept;
+    const std::size_t kept = d.nodes[n].kept_all();
+    std::size_t best = 0;
+    for (std::size_t c = 0; c < d.nodes[n].kept.size(); c += kept)
+      if (const keeping k = d.nodes[n].kept[c]; k.inside <= least && (k.inputs || least == keeping::nothing)) best = c;
+    choices[n] = static_cast<int>(best) + choices[n] % static_cast<int>(kept);
   }
   return choices;
 }
