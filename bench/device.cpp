@@ -101,7 +101,7 @@ std::optional<double> operators_ms(program p, const graph& g, known_instructions
   cuda::catalogue_target(number::bfloat16).complete(p, g);
   double out = 0;
   for (std::size_t i = 0; i < p.code.size(); ++i)
-    if (!p.code[i].nothing && !(p.code[i].kind == instruction::reshard && p.code[i].step.communicates())) {
+    if (!p.code[i].nothing && !(p.code[i].communicates())) {
       const std::optional<double> ms = known(p.code[i], p, g);
       if (!ms) return std::nullopt;
       out += p.runs(i) * *ms;

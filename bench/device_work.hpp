@@ -160,7 +160,7 @@ std::vector<instruction_figure> time_instructions(const cfp::program& given, con
   std::vector<instruction_figure> out;
   for (std::size_t i = 0; i < x.p.code.size(); ++i) {
     const cfp::instruction& c = x.p.code[i];
-    if (c.nothing || (c.kind == cfp::instruction::reshard && c.step.communicates())) continue;
+    if (c.nothing || (c.communicates())) continue;
     instruction_figure f;
     const cfp::fusion* const fused = c.fusion >= 0 ? &x.p.fusions[static_cast<std::size_t>(c.fusion)] : nullptr;
     f.label = c.kind == cfp::instruction::narrow    ? "narrow"

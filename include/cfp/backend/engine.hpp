@@ -40,6 +40,8 @@ class engine : public loaded_program {
       if (s.code->nothing) {
       } else if (s.code->kind == instruction::reshard) {
         s.work = [this, i](const queue& q) { convert(i, q); };
+      } else if (s.code->kind == instruction::carry) {
+        s.work = [this, i](const queue& q) { carry(i, q); };
       } else {
         ready<queue> made = on.make_ready(where, *s.code);
         s.work = std::move(made.run);
@@ -128,7 +130,7 @@ class engine : public loaded_program {
         device_.meet(s.waits_for + 1, device_.main());
         passed(times_.conversions);
       }
-      const bool communicates = s.code->kind == instruction::reshard && s.code->step.communicates();
+      const bool communicates = s.code->communicates();
       if (!s.work || (communicates && !collectives)) continue;
       const bool ticks = timed_ && !Device::immediate;
       if (ticks) device_.tick(tick(i));
@@ -204,6 +206,12 @@ class engine : public loaded_program {
     }
   }
 
+  void carry(std::size_t i, const queue& q) {
+    const instruction& code = program_.code[i];
+    const auto begin = clock::now();
+    device_.mover(q).copy(memory_[code.out[0]], memory_[code.in[0]], program_[code.in[0]].bytes);
+    if (Device::immediate && code.beside) seconds_[i] = since(begin);
+  }
   void convert(std::size_t i, const queue& q) {
     const instruction& code = program_.code[i];
     const auto begin = clock::now();

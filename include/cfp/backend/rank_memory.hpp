@@ -34,6 +34,11 @@ class rank_memory {
         at_[b] = x.offset < 0 ? nullptr : arena_.get() + x.offset;
         continue;
       }
+      if (x.on_host) {
+        on_host_.push_back(where_.allocate_on_host(x.bytes));
+        fill(x, at_[b] = on_host_.back().get(), seed);
+        continue;
+      }
       persistent_.push_back(where_.allocate(x.bytes));
       at_[b] = persistent_.back().get();
       where_.write(at_[b], x.bytes, [&](void* data) { fill(x, data, seed); });
@@ -83,7 +88,8 @@ class rank_memory {
     each_buffer_of(value, [&](const buffer& x, void* at) {
       for (int a = 0; a < program_.mesh.rank(); ++a)
         if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_, a) != 0) return false;
-      where_.read(at, x.bytes, [&](const void* data) {
+      const auto read = [&](const auto& use) { x.on_host ? use(at) : where_.read(at, x.bytes, use); };
+      read([&](const void* data) {
         const auto each = [&](const auto& in) {
           each_element(graph_[value].shape, x.held, program_.mesh, rank_,
                        [&](long i, long global) { whole[global] = static_cast<U>(in(i)); });
@@ -135,6 +141,7 @@ class rank_memory {
   template <class Fill>
   void write(const buffer& x, void* at, const Fill& fill) {
     const auto input = std::find(inputs_.begin(), inputs_.end(), static_cast<int>(&x - program_.buffers.data()));
+    if (x.on_host) return fill(at);
     if (input == inputs_.end()) return where_.write(at, x.bytes, fill);
     staging_.send(static_cast<std::size_t>(input - inputs_.begin()), at, fill);
   }
@@ -162,6 +169,7 @@ class rank_memory {
   typename Memory::staging staging_;
   typename Memory::block arena_;
   std::vector<typename Memory::block> persistent_;
+  std::vector<typename Memory::host_block> on_host_;
   std::vector<void*> at_;
 };
 

@@ -15,9 +15,9 @@ namespace detail {
 class decision_builder {
  public:
   decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
-                   const held_axis& held, const recomputation* again)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), owner_(g.operations.size(), -1),
-        known_(g), partitions_(g) {}
+                   const held_axis& held, const recomputation* again, bool may_host)
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), may_host_(may_host),
+        owner_(g.operations.size(), -1), known_(g), partitions_(g) {}
 
   decision_graph run() {
     for (std::size_t p = 0; p < s_.parts.size(); ++p) add_part(static_cast<int>(p));
@@ -81,7 +81,7 @@ class decision_builder {
     const auto less = again_ == nullptr ? recomputed_parts() : again_->parts[static_cast<std::size_t>(index)];
     key += text_of_less(g_, p, less);
     for (const std::string& reason :
-         known_.give(d, std::move(key), [&] { return with_less_kept(p, strategies_of(p, held), less); }))
+         known_.give(d, std::move(key), [&] { return with_less_kept(g_, p, strategies_of(p, held), less, may_host_); }))
       out_.dropped.push_back(d.label + ": " + reason);
     own(std::move(d));
   }
@@ -228,6 +228,7 @@ class decision_builder {
   axis_choice::rest_t furthest_;
   const held_axis& held_;
   const recomputation* again_;  // none: all is kept
+  bool may_host_;
   std::vector<int> owner_;
   std::map<int, int> resting_;  // weight -> decision that holds it
   known_choices known_;
@@ -239,11 +240,12 @@ class decision_builder {
 
 /// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never
 /// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice. `again`:
-/// what parts may compute again for backward, which they never gain by but memory; none: all is kept.
+/// what parts may compute again for backward, which they never gain by but memory; none: all is kept. `may_host`: the
+/// same of optimizer state on the host.
 inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh,
                                 axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {},
-                                const recomputation* again = nullptr) {
-  return detail::decision_builder(g, s, mesh, furthest, held, again).run();
+                                const recomputation* again = nullptr, bool may_host = false) {
+  return detail::decision_builder(g, s, mesh, furthest, held, again, may_host).run();
 }
 
 }  // namespace cfp

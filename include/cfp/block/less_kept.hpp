@@ -22,24 +22,32 @@ inline std::string text_of_less(const graph& g, const part& p, const recomputed_
 }
 
 /// Each strategy with each way to keep less; those that keep all come first, and of one way all in their order.
-inline choice_set with_less_kept(const part& p, choice_set whole, const recomputed_parts& less) {
-  if (less.levels.empty() && less.inputs.empty()) return whole;
+/// `may_host`: the state of weights may rest on the host.
+inline choice_set with_less_kept(const graph& g, const part& p, choice_set whole, const recomputed_parts& less,
+                                 bool may_host) {
+  std::vector<std::size_t> updates;
+  for (std::size_t i = 0; may_host && i < p.operations.size(); ++i)
+    if (const operation& o = g.at(p.operations[i]); o.op->body == op_body::update) updates.push_back(i);
+  if (less.levels.empty() && less.inputs.empty() && updates.empty()) return whole;
   std::vector<recomputed_parts::level> levels(1);
   levels.insert(levels.end(), less.levels.begin(), less.levels.end());
   choice_set out;
   out.dropped = whole.dropped;
-  for (const recomputed_parts::level& l : levels)
-    for (const bool inputs : {true, false}) {
-      if (!inputs && less.inputs.empty()) continue;
-      const keeping how{l.inside, inputs};
-      for (std::size_t c = 0; c < whole.names.size(); ++c) {
-        out.assigned.push_back(whole.assigned[c]);
-        for (const int o : l.operations) out.assigned.back()[place_in(p.operations, o)].recompute = true;
-        out.strategies.push_back(whole.strategies[c]);
-        out.names.push_back(whole.names[c] + describe(how));
-        out.kept.push_back(how);
-      }
+  const auto add = [&](const recomputed_parts::level& l, const keeping& how) {
+    for (std::size_t c = 0; c < whole.names.size(); ++c) {
+      out.assigned.push_back(whole.assigned[c]);
+      for (const int o : l.operations) out.assigned.back()[place_in(p.operations, o)].recompute = true;
+      if (how.state_on_host)
+        for (const std::size_t i : updates) out.assigned.back()[i].on_host = true;
+      out.strategies.push_back(whole.strategies[c]);
+      out.names.push_back(whole.names[c] + describe(how));
+      out.kept.push_back(how);
     }
+  };
+  for (const bool on_host : {false, true})
+    for (const recomputed_parts::level& l : levels)
+      for (const bool inputs : {true, false})
+        if ((inputs || !less.inputs.empty()) && (!on_host || !updates.empty())) add(l, {l.inside, inputs, on_host});
   return out;
 }
 

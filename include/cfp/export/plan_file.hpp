@@ -54,7 +54,7 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
   }
   auto& all = j["collectives"] = nlohmann::ordered_json::array();
   for (const instruction& i : p.code.code) {
-    if (i.kind != instruction::reshard || !i.step.communicates()) continue;
+    if (!i.communicates()) continue;
     const buffer& from = p.code[i.in[0]];
     all.push_back(
         {{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},

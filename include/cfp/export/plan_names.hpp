@@ -75,7 +75,7 @@ class plan_names {
     for (std::size_t i = 0; i < n.operations.size() && c < n.assigned.size(); ++i) {
       const operation& o = g_.at(n.operations[i]);
       const assignment& a = n.assigned[c][i];
-      std::string text = a.regather ? "regathered" : a.recompute ? "recomputed" : "";
+      std::string text = a.regather ? "regathered" : a.recompute ? "recomputed" : a.on_host ? "on host" : "";
       for (const signed char f : a.factor)
         text.append(" ").append(f < 0 ? std::to_string(f) : std::string(o.r.factors[f].label.view()));
       out += structural_paths::mixed(of_operation(n.operations[i]), name_hash(text));

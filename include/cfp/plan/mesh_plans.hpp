@@ -54,9 +54,10 @@ struct planned_graph {
 };
 
 inline decision_graph decided(const planned_graph& g, const mesh_shape& mesh, const machine_options& options,
-                              const held_axis& held = {}, bool may_recompute = false) {
+                              const held_axis& held = {}, bool may_recompute = false, bool may_host = false) {
   const stage_timer deciding(options.clock, stage::strategies);
-  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held, may_recompute ? &g.recomputed() : nullptr);
+  return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held, may_recompute ? &g.recomputed() : nullptr,
+                   may_recompute && may_host);
 }
 
 inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,
@@ -68,7 +69,7 @@ inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_s
     out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).compare();
     if (options.recompute == recomputing::none || !out.plans.limited || options.over()) return out;
   }
-  out.decisions = decided(g, mesh, options, {}, true);
+  out.decisions = decided(g, mesh, options, {}, true, options.may_host && m.device.host_bandwidth > 0);
   machine_search less(g.g, mesh, out.decisions, m, options, &g.again, &conversions);
   out.plans = less.with_less_kept(std::move(out.plans));
   return out;

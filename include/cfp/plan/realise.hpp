@@ -83,24 +83,30 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   return costs;
 }
 
-/// The same choices, of what parts compute keeping as little as they can but no less than `least`; what they read of
-/// others is not kept either, if nothing else is.
+/// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
+/// than `least`; what it reads of others is not kept either, if nothing else is.
+inline std::size_t leanest(const decision& d, keeping::inside_t least) {
+  std::size_t best = 0;
+  for (std::size_t c = 0; c < d.kept.size(); c += d.kept_all())
+    if (const keeping k = d.kept[c]; k.inside <= least && (k.inputs || least == keeping::nothing) && !k.state_on_host)
+      best = c;
+  return best;
+}
+
+/// The same choices, keeping so little.
 inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d) {
-  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    const std::size_t kept = d.nodes[n].kept_all();
-    std::size_t best = 0;
-    for (std::size_t c = 0; c < d.nodes[n].kept.size(); c += kept)
-      if (const keeping k = d.nodes[n].kept[c]; k.inside <= least && (k.inputs || least == keeping::nothing)) best = c;
-    choices[n] = static_cast<int>(best) + choices[n] % static_cast<int>(kept);
-  }
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    choices[n] = static_cast<int>(leanest(d.nodes[n], least)) + choices[n] % static_cast<int>(d.nodes[n].kept_all());
   return choices;
 }
 
 /// The cost graph without what keeps more than it must.
 inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
-  for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    for (std::size_t c = 0; c + d.nodes[n].kept_all() < d.nodes[n].choices(); ++c)
-      costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const std::size_t first = leanest(d.nodes[n], keeping::nothing), end = first + d.nodes[n].kept_all();
+    for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
+      if (c < first || c >= end) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  }
   return costs;
 }
 

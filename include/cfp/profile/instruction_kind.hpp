@@ -74,6 +74,8 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
   const auto width = [&](int b) { return elements(p[b].local) > 0 ? p[b].bytes / elements(p[b].local) : 0; };
   if (i.kind == instruction::reshard)
     return kind_of(i.step, p[i.in[0]].held, g[p[i.in[0]].value].shape, width(i.in[0]), p.mesh);
+  if (i.kind == instruction::carry)
+    return {p[i.in[0]].on_host ? "carry from the host" : "carry to the host", std::to_string(p[i.in[0]].bytes)};
   if (i.kind == instruction::narrow) {
     long numbers = 0;
     for (const int b : i.in) numbers += elements(p[b].local);

@@ -32,7 +32,7 @@ class known_instructions {
     const instruction_kind what = kind_of(i, p, g);
     const std::string label = what.label();
     if (const auto at = table_.find(label); at != table_.end()) return at->second.ms;
-    if (i.kind == instruction::reshard && i.step.communicates()) return std::nullopt;
+    if (i.may_run_beside()) return std::nullopt;
     if (ask_ && unknown.count(label) == 0) {
       if (tell) tell(label);
       if (const std::optional<double> ms = ask_(i, p, g)) {

@@ -19,7 +19,7 @@ inline work_done work_of(const instruction& i, const program& p, const graph& g)
   if (i.kind != instruction::compute) {
     for (int k = 0; k < (i.kind == instruction::narrow ? i.in.size() : 1); ++k)
       out.traffic += bytes(i.in[k]) + bytes(i.out[k]);
-    if (i.kind == instruction::reshard && i.step.communicates()) {
+    if (i.communicates()) {
       const long whole = elements(g[p[i.in[0]].value].shape) * g[p[i.in[0]].value].width(p.real_bytes);
       out.sent = static_cast<double>(bytes_sent(i.step, p[i.in[0]].held, whole, p.mesh));
     }

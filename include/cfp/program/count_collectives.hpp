@@ -8,7 +8,7 @@ namespace cfp::inline v0_1 {
 /// Adds the collective an instruction is to those of a step, as often as it runs.
 constexpr void count_collective(const program& p, const graph& g, std::size_t instruction_index, collective_count& n) {
   const instruction& i = p.code[instruction_index];
-  if (i.kind != instruction::reshard || !i.step.communicates()) return;
+  if (!i.communicates()) return;
   const buffer& from = p[i.in[0]];
   const long bytes = elements(g[from.value].shape) * g[from.value].width(p.real_bytes);
   const std::size_t kind = static_cast<std::size_t>(i.step.collective());

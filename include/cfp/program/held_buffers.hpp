@@ -25,6 +25,7 @@ struct held_buffers {
     buffer_numbers held{};
     int update = -1;  // the operation that overwrites it, or -1
     bool materialised = false, from_outside = false;
+    int on_host = -1;         // where it rests, if there
     buffer_numbers before{};  // in which forward held what is computed again
   };
   std::vector<std::pair<int, int>> made_from{};  // buffers of `before` that were converted, ascending, and from which
@@ -103,6 +104,16 @@ struct held_buffers {
       at = next;
     }
     return keep(v, at);
+  }
+
+  // Between memory of the host and of the device.
+  constexpr void carry(int from, int to) {
+    instruction i;
+    i.kind = instruction::carry;
+    i.op = operation_now;
+    i.in.push(from);
+    i.out.push(to);
+    out.code.push_back(std::move(i));
   }
 
   // What products read of a weight, made from what rests, where it rests.

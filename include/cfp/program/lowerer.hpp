@@ -33,7 +33,7 @@ struct lowerer : held_buffers {
       }
       bool given = false;
       for (int b : have) given = given || (out[b].held == at && out[b].type == rests);
-      if (!given) keep(v, allocate(v, at, rests, true));
+      if (!given) keep(v, rests_on_host(v) ? fetched(v, at, rests) : allocate(v, at, rests, true));
     }
     bool made = false;
     for (int b : have) made = made || out[b].type == type;
@@ -44,6 +44,20 @@ struct lowerer : held_buffers {
       for (const partition& m : wanted) nearest(v, m, type);
     }
     return nearest(v, p, type);
+  }
+
+  // State that its update brings from the host, and back.
+  constexpr bool rests_on_host(int v) const {
+    const int u = of(v).update;
+    return u >= 0 && g[v].role == value_role::state && plan.assigned[static_cast<std::size_t>(u)].on_host;
+  }
+  constexpr int fetched(int v, const partition& at, element type) {
+    const int there = allocate(v, at, type, true);
+    out[there].on_host = true;
+    of(v).on_host = there;
+    const int here = allocate(v, at, type, false);
+    carry(there, here);
+    return here;
   }
 
   // Before backward: of weights that are gathered anew only what rests is held, of what is computed anew nothing.
@@ -94,7 +108,7 @@ struct lowerer : held_buffers {
           allocate(o.results[k], result_partition(o.r, k, a), stored(g[o.results[k]].type, real_bytes), false);
       if (const int operand = overwritten(o, k); operand >= 0) {
         out[b].root = out[i.in[operand]].root;
-        out[b].persistent = true;
+        out[b].persistent = out[i.in[operand]].persistent;
       }
       keep(o.results[k], b);
       i.out.push(b);
@@ -106,7 +120,11 @@ struct lowerer : held_buffers {
       out[i.out[0]].persistent = out[i.in[0]].persistent;
       i.nothing = true;
     }
+    const buffer_numbers made = i.out;
     out.code.push_back(std::move(i));
+    for (int k = 0; k < o.results.size(); ++k)
+      if (const int x = overwritten(o, k); x >= 0 && of(o.operands[x]).on_host >= 0)
+        carry(made[k], of(o.operands[x]).on_host);
   }
 };
 

@@ -19,6 +19,7 @@ struct buffer {
   long bytes = 0;                ///< on one device
   int root = -1;                 ///< buffer whose memory this one shares (itself, if none)
   bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
+  bool on_host = false;          ///< in memory of the host, which devices only carry to and from
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
 
   int view = -1;   ///< how it walks the root's memory, by number among the program's; -1: neighbours follow one another
@@ -71,6 +72,7 @@ struct instruction {
   enum kind_t : std::uint8_t {
     compute,
     reshard,
+    carry,   ///< between memory of the host and of the device
     narrow,  ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
   } kind = compute;
   int op = -1;           ///< the operation of the graph; else the one that wants the result first
@@ -80,8 +82,12 @@ struct instruction {
   buffer_numbers out;    ///< buffers written; a conversion's scratch follows its result
   bool again = false;    ///< of forward, once more before the backward operation that needs what was not kept
   bool nothing = false;  ///< the result is the operand's memory, as it is
-  bool beside = false;   ///< a collective that runs on a stream of its own (`schedule`)
+  bool beside = false;   ///< runs on a stream beside that of operators, in order with others there (`schedule`)
   int fusion = -1;       ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
+
+  constexpr bool communicates() const { return kind == reshard && step.communicates(); }
+  /// Whether it may run beside operators: it takes no processors to speak of.
+  constexpr bool may_run_beside() const { return communicates() || kind == carry; }
 };
 
 /// Operators that one kernel computes together: one after another by a pattern, or the same one on many tensors.
@@ -120,10 +126,11 @@ struct program {
     return static_cast<int>(instruction) >= begin && static_cast<int>(instruction) < end ? passes : 1;
   }
 
-  constexpr long persistent_bytes() const {
+  /// Of the device, or of the host.
+  constexpr long persistent_bytes(bool on_host = false) const {
     long n = 0;
     for (const buffer& b : buffers)
-      if (b.persistent && b.root == &b - buffers.data()) n += b.bytes;
+      if (b.persistent && b.on_host == on_host && b.root == &b - buffers.data()) n += b.bytes;
     return n;
   }
 };

@@ -70,7 +70,7 @@ inline void apply(const schedule& s, program& p) {
     std::vector<int> made_by(p.buffers.size(), -1);
     for (int i = 0; i < size; ++i) {
       const instruction& c = p.code[static_cast<std::size_t>(i)];
-      if (c.kind == instruction::reshard && c.step.communicates())
+      if (c.communicates())
         for (int at = made_by[static_cast<std::size_t>(c.in[0])]; at >= 0 && !feeds[static_cast<std::size_t>(at)];
              at = made_by[static_cast<std::size_t>(p.code[static_cast<std::size_t>(at)].in[0])])
           feeds[static_cast<std::size_t>(at)] = true;
@@ -81,13 +81,13 @@ inline void apply(const schedule& s, program& p) {
     const auto at = static_cast<std::size_t>(i);
     const instruction& c = p.code[at];
     place[at] = i;
-    const bool communicates = c.kind == instruction::reshard && c.step.communicates();
+    const bool communicates = c.may_run_beside();
     if (c.kind != instruction::compute && (communicates || feeds[at])) {
       double earliest = range(i) - 0.5;
       for (const int b : c.in)
         if (const int w = written[static_cast<std::size_t>(p[b].root)]; w >= 0)
           earliest = std::max(earliest, place[static_cast<std::size_t>(w)]);
-      const bool grows = c.kind == instruction::narrow || p[c.out[0]].bytes > p[c.in[0]].bytes;
+      const bool grows = c.kind == instruction::narrow || p[c.in[0]].on_host || p[c.out[0]].bytes > p[c.in[0]].bytes;
       if (grows || !communicates) {  // no earlier than where the gather before it, or so many before it, was needed
         const auto before = static_cast<std::size_t>(std::max(1, s.ahead));
         const double bound = !s.overlap                 ? i
@@ -112,7 +112,7 @@ inline void apply(const schedule& s, program& p) {
   for (const int i : order) {
     code.push_back(std::move(p.code[static_cast<std::size_t>(i)]));
     instruction& c = code.back();
-    c.beside = s.overlap && c.kind == instruction::reshard && c.step.communicates();
+    c.beside = s.overlap && c.may_run_beside();
   }
   p.code = std::move(code);
 }

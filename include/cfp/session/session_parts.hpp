@@ -82,7 +82,8 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
 inline long role_bytes(const program& p, const graph& g, value_role role) {
   long n = 0;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (p.buffers[b].persistent && p.buffers[b].root == static_cast<int>(b) && g[p.buffers[b].value].role == role)
+    if (p.buffers[b].persistent && !p.buffers[b].on_host && p.buffers[b].root == static_cast<int>(b) &&
+        g[p.buffers[b].value].role == role)
       n += p.buffers[b].bytes;
   return n;
 }

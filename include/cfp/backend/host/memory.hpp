@@ -37,6 +37,9 @@ struct memory {
 #endif
     return out;
   }
+  /// Memory that stands for a host's beside a device's: not counted.
+  static block allocate_on_host(long bytes) { return memory{}.allocate(bytes); }
+  using host_block = block;
   /// fill(data) writes all of the bytes; use(data) reads them.
   template <class Fill>
   void write(void* at, long, const Fill& fill) const {

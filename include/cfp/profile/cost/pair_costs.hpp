@@ -50,6 +50,7 @@ class pair_costs {
     for (int axis = 0; axis < mesh_.rank(); ++axis) out += static_cast<char>('a' + a.factor[axis] + 2);
     if (a.regather) out += '!';
     if (a.recompute) out += '~';
+    if (a.on_host) out += '^';
   }
   const conversion& conversion_of(int v, const partition& from, const partition& to) {
     return conversions_(g_[v].shape, g_[v].width(real_bytes_), mesh_, from, to);

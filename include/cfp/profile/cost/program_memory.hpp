@@ -43,7 +43,7 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
   program_memory m;
   long kept_in_arena = 0, kept_outside = 0, waiting = 0;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    if (p.buffers[b].root != static_cast<int>(b)) continue;
+    if (p.buffers[b].root != static_cast<int>(b) || p.buffers[b].on_host) continue;
     const value_role role = g[p.buffers[b].value].role;
     if (p.buffers[b].persistent &&
         (role == value_role::weight || role == value_role::state || role == value_role::accumulator))

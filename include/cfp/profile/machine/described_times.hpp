@@ -36,8 +36,8 @@ class described_times {
     if (known_ != nullptr)
       if (const std::optional<double> ms = (*known_)(i, p, g)) return ++measured, *ms;
     ++described;
-    if (i.kind != instruction::reshard || !i.step.communicates())
-      return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
+    if (i.kind == instruction::carry) return 1000 * carry_seconds(machine_.device, p[i.in[0]].bytes);
+    if (!i.communicates()) return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
     const partition& held = p[i.in[0]].held;
     double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over its axes
     if (held.on(i.step.axis).kind == placement::split) whole *= static_cast<double>(i.step.devices(p.mesh));

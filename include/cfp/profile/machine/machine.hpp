@@ -20,9 +20,11 @@ struct device_type {
       {"float32", 1e13}, {"bfloat16", 1e13}};  ///< operations per second of matrix products, by type
   double bandwidth = 1e12;                     ///< bytes per second to memory, read and written together
   long memory = 1l << 34;                      ///< bytes a program may use
-  double launch = 5e-6;                        ///< seconds an operator takes at least
-  int processors = 1;  ///< that share a product's tiles (streaming multiprocessors); 1: any product attains the rate
-  double tile = 128;   ///< rows and columns of the piece one of them works on
+  double host_bandwidth =
+      0;  ///< bytes per second and direction to memory of the host while all do; 0: nothing is kept there
+  double launch = 5e-6;  ///< seconds an operator takes at least
+  int processors = 1;    ///< that share a product's tiles (streaming multiprocessors); 1: any product attains the rate
+  double tile = 128;     ///< rows and columns of the piece one of them works on
   double tile_depth = 512;  ///< of the inner dimension it takes at a time
   double hand_over = 0;     ///< seconds until one of its streams goes on that waited for the other
   double contention =

@@ -54,6 +54,7 @@ struct machine_check {
     for (const auto& [type, rate] : d.product_rate) positive("device.product_rate." + type, rate);
     positive("device.bandwidth", d.bandwidth);
     positive("device.memory", static_cast<double>(d.memory));
+    not_negative("device.host_bandwidth", d.host_bandwidth);
     not_negative("device.launch", d.launch);
     not_negative("device.hand_over", d.hand_over);
     positive("device.processors", d.processors);

@@ -80,8 +80,8 @@ class machine_reader : json_reader<invalid_machine> {
   device_type device(const json& value) const {
     const std::string at = "device";
     only(value, at,
-         {"name", "product_rate", "bandwidth", "memory", "launch", "hand_over", "processors", "tile", "tile_depth",
-          "contention"},
+         {"name", "product_rate", "bandwidth", "memory", "host_bandwidth", "launch", "hand_over", "processors", "tile",
+          "tile_depth", "contention"},
          who);
     device_type out;
     out.name = text(member(value, at, "name"), at + ".name");
@@ -91,6 +91,7 @@ class machine_reader : json_reader<invalid_machine> {
     for (const auto& [type, rate] : rates.items()) out.product_rate[type] = number(rate, at + ".product_rate." + type);
     out.bandwidth = number(value, at, "bandwidth");
     out.memory = whole(value, at, "memory");
+    out.host_bandwidth = number(value, at, "host_bandwidth", out.host_bandwidth);
     out.launch = number(value, at, "launch");
     out.hand_over = number(value, at, "hand_over", out.hand_over);
     if (value.contains("processors")) out.processors = count(value, at, "processors");

@@ -22,6 +22,7 @@ inline ordered json_of(const device_type& d) {
           {"product_rate", rates},
           {"bandwidth", d.bandwidth},
           {"memory", d.memory},
+          {"host_bandwidth", d.host_bandwidth},
           {"launch", d.launch},
           {"hand_over", d.hand_over},
           {"processors", d.processors},

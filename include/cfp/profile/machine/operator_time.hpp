@@ -46,6 +46,12 @@ inline double product_seconds(const device_type& d, long real_bytes, const produ
   return std::ceil(pieces / d.processors) * 2 * d.tile * d.tile * depth * d.processors / rate;
 }
 
+/// Seconds of bytes between memory of the device and of the host.
+inline double carry_seconds(const device_type& d, long bytes) {
+  if (d.host_bandwidth > 0) return d.launch + static_cast<double>(bytes) / d.host_bandwidth;
+  throw bad_input("the device '" + d.name + "' has no host_bandwidth; add what it attains to its description");
+}
+
 /// Seconds of a local instruction: an operator, or the packing, slicing and rounding that conversions do.
 inline double operator_seconds(const device_type& d, const instruction& i, const program& p, const graph& g) {
   if (i.nothing) return 0;

@@ -46,7 +46,7 @@ class roofline : public cost_builder {
 
  private:
   double share(std::size_t way, const instruction& i, const program& p) const {
-    if (i.kind != instruction::reshard || !i.step.communicates()) return 1;
+    if (!i.communicates()) return 1;
     const value& v = g_[p[i.in[0]].value];
     const bool of_weight = v.role == value_role::weight || v.role == value_role::accumulator ||
                            (v.role == value_role::gradient && g_[v.of].role == value_role::weight);

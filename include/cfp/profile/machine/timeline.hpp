@@ -53,7 +53,7 @@ inline timeline simulate(const program& p, const std::vector<double>& ms, double
   const auto run = [&](int from, int to) {
     for (int i = from; i < to; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const bool collective = p.code[at].kind == instruction::reshard && p.code[at].step.communicates();
+      const bool collective = p.code[at].may_run_beside();
       (collective ? out.collectives : out.operators) += ms[at];
       if (p.code[at].beside) {
         under_way.push_back({i, ms[at] + (idle() ? hand_over : 0)});

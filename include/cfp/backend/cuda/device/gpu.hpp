@@ -70,11 +70,11 @@ struct sweep_kernel {
   }
 };
 
-/// Moves bytes within the memory of the GPU, in a queue.
+/// Moves bytes within the memory of the GPU, or between it and page-locked memory of the host, in a queue.
 struct gpu_mover {
   cudaStream_t stream;
   void copy(void* to, const void* from, long bytes) const {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), "copy");
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream), "copy");
   }
   void zero(void* to, long bytes) const {
     check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(bytes), stream), "fill memory with zeros");

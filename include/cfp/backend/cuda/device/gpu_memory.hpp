@@ -21,6 +21,9 @@ struct out_of_memory : device_error {
 
 namespace detail {
 inline void free_of_gpu(std::byte* p) { cudaFree(p); }
+struct page_locked_delete {
+  void operator()(std::byte* p) const { cudaFreeHost(p); }
+};
 }  // namespace detail
 
 /// As host::memory. What `write` and `read` move passes through a copy of the host's own; both wait.
@@ -28,6 +31,8 @@ template <class Gpu>
 struct gpu_memory {
   using block = std::unique_ptr<std::byte, counted_free<&detail::free_of_gpu>>;
   using staging = cuda::staging<Gpu>;
+
+  using host_block = std::unique_ptr<std::byte, detail::page_locked_delete>;
 
   Gpu* on;
 
@@ -43,6 +48,12 @@ struct gpu_memory {
     check(e, "take memory of the GPU");
     on->use().take(bytes);
     return block(static_cast<std::byte*>(p), {&on->use(), bytes});
+  }
+  /// Page-locked memory of the host, which streams copy to and from.
+  static host_block allocate_on_host(long bytes) {
+    void* p = nullptr;
+    check(cudaMallocHost(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1)), "take page-locked memory");
+    return host_block(static_cast<std::byte*>(p));
   }
   template <class Fill>
   void write(void* at, long bytes, const Fill& fill) const {
