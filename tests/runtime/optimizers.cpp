@@ -209,7 +209,7 @@ TEST_CASE("what is rounded at random keeps its mean, and what was read is writte
     CHECK(read[100] == 0);
     for (std::size_t i = 0; i < x.size(); ++i) {
       CHECK((read[i] > 0) == (x[i] > 0));
-      if (std::abs(x[i]) > 0.01) CHECK(read[i] == Approx(x[i]).epsilon(form == element::bfloat16 ? 1.0 / 256 : 0.06));
+      if (std::abs(x[i]) > 0.01f) CHECK(read[i] == Approx(x[i]).epsilon(form == element::bfloat16 ? 1.0 / 256 : 0.06));
     }
     write_lean(form, again.data(), read);
     CHECK(again == held);
@@ -222,7 +222,7 @@ TEST_CASE("what is rounded at random keeps its mean, and what was read is writte
       for (std::size_t i = 0; i < x.size(); ++i) sum[i] += static_cast<double>(read[i]);
     }
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (std::abs(x[i]) > 1e-3) CHECK(sum[i] / 4000 == Approx(x[i]).epsilon(0.004));
+      if (std::abs(x[i]) > 1e-3f) CHECK(sum[i] / 4000 == Approx(x[i]).epsilon(0.004));
   }
   // a weight that moves by less than half of what can be told apart
   float lost = 1, kept = 1;
