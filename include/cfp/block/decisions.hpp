@@ -199,11 +199,8 @@ class decision_builder {
     const int from = producer(v);
     if (from < 0) return;
     const std::vector<int> to = reading(v);
-    if (to.empty()) return;
-    if (to.size() == 1) {
-      out_.edges.push_back({from, to[0], v});
-      return;
-    }
+    if (to.size() == 1) out_.edges.push_back({from, to[0], v});
+    if (to.size() < 2) return;
     const int hub = static_cast<int>(out_.nodes.size());
     add_forms(v);
     out_.edges.push_back({from, hub, v});

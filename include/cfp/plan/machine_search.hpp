@@ -131,8 +131,7 @@ class machine_search {
     known.bound = bound_, known.sums = costs(), evaluator_.least = known.least;
     for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n)
       if (const evaluated e = known.usual[n]; !e.fits)
-        known.usual.push_back(
-            estimate(e.p.name + ", all recomputed", recomputed_to(keeping::nothing, e.p.choices, d_), e.order));
+        known.usual.push_back(estimate(e.p.name + ", all recomputed", least_kept(e.p.choices, d_), e.order));
     return ended(std::move(known));
   }
 

@@ -100,6 +100,10 @@ inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> 
   return choices;
 }
 
+inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d) {
+  return recomputed_to(keeping::nothing, std::move(choices), d);
+}
+
 /// The cost graph without what keeps more than it must.
 inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {

@@ -34,9 +34,9 @@ class moment {
     if (!is_lean(t_.lean)) return static_cast<wide*>(t_.data) + from;
     const blocks_of_8_bits blocks(t_.data, n_);
     for (long i = 0; i < count; ++i)
-      x_[i] = t_.lean == element::bfloat16
-                  ? static_cast<float>(static_cast<const bf16*>(t_.data)[from + i])
-                  : block8_code::decode(blocks.code[from + i], blocks.scale[from / block8_numbers]);
+      x_[i] = static_cast<wide>(t_.lean == element::bfloat16
+                                    ? static_cast<float>(static_cast<const bf16*>(t_.data)[from + i])
+                                    : block8_code::decode(blocks.code[from + i], blocks.scale[from / block8_numbers]));
     return x_;
   }
   void store(long from, long count) {
