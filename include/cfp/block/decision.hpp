@@ -39,6 +39,8 @@ struct decision {
   shared_list<std::string> names;                 ///< [choice], for people
 
   std::size_t choices() const { return names.size(); }
+  /// Whether some leave the state of weights on the host; the last ones.
+  bool may_host() const { return !kept.empty() && kept[kept.size() - 1].state_on_host; }
   /// How many choices keep all of forward; the first ones.
   std::size_t kept_all() const {
     return static_cast<std::size_t>(std::count(kept.begin(), kept.end(), keeping{})) + (kept.empty() ? choices() : 0);

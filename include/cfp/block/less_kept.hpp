@@ -22,12 +22,13 @@ inline std::string text_of_less(const graph& g, const part& p, const recomputed_
 }
 
 /// Each strategy with each way to keep less; those that keep all come first, and of one way all in their order.
-/// `may_host`: the state of weights may rest on the host.
+/// `may_host`: the state of matrices may rest on the host.
 inline choice_set with_less_kept(const graph& g, const part& p, choice_set whole, const recomputed_parts& less,
                                  bool may_host) {
   std::vector<std::size_t> updates;
   for (std::size_t i = 0; may_host && i < p.operations.size(); ++i)
-    if (const operation& o = g.at(p.operations[i]); o.op->body == op_body::update) updates.push_back(i);
+    if (const operation& o = g.at(p.operations[i]); o.op->body == op_body::update && g[o.hub].rank() > 1)
+      updates.push_back(i);
   if (less.levels.empty() && less.inputs.empty() && updates.empty()) return whole;
   std::vector<recomputed_parts::level> levels(1);
   levels.insert(levels.end(), less.levels.begin(), less.levels.end());

@@ -26,8 +26,9 @@ struct machine_options {
   long memory = 0;         ///< bytes of a device a plan may use; 0: what the machine's devices have
   target lowered_for = 2;  ///< numbers that are not wide take two bytes
   recomputing recompute = recomputing::where_needed;
-  bool may_host =
-      true;  ///< optimizer state may rest on the host, where the machine says how fast it is brought from there
+  /// Optimizer state may rest on the host where nothing else fits and the machine says how fast it is brought from
+  /// there.
+  bool may_host = true;
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <cfp/plan/folded_decisions.hpp>
+#include <cfp/plan/limited_search.hpp>
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
-#include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/plan_evaluator.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/described_conversions.hpp>
 
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace cfp::inline v0_1 {
@@ -28,7 +27,9 @@ class machine_search {
         conversions_(conversions != nullptr ? *conversions : own_conversions_),
         options_(options.on(m.device.memory, conversions_.prices)), times_(m, mesh, options.known),
         programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
-        folded_(d, again) {}
+        folded_(d, again), within_limit_(folded_, options_, [this](const std::vector<int>& choices) {
+          return estimate("found", choices);
+        }) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -36,8 +37,7 @@ class machine_search {
 
   /// Sums of parts, with the first share of what weights communicate.
   const cost_graph& costs() { return prices().counted.front(); }
-
-  /// Prices a plan by its program; where layers stand for many, by few of them.
+  /// By its program; where layers stand for many, by few of them.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     return folded_ ? estimate(label, choices, order)
                    : evaluator_.whole(label, choices, order, folded_.time(costs(), choices));
@@ -53,8 +53,9 @@ class machine_search {
   /// The best plan, by sums of parts, that makes some choices (>= 0).
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s =
-        solved([&, &sums = costs()] { return solve(folded_.of(fixed(sums, choices)), options_.of_solver()); });
+    const solution s = detail::solved(options_, folded_, [&, &sums = costs()] {
+      return solve(folded_.of(fixed(sums, choices)), options_.of_solver());
+    });
     if (!s.feasible) return std::nullopt;
     evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);
@@ -97,10 +98,10 @@ class machine_search {
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (!out.empty() && options_.over()) break;
-      std::optional<evaluated> best = within_limit(sums, out.empty());
+      std::optional<evaluated> best = within_limit_.fastest(sums, out.empty());
       if (!best) break;  // memory is the same for all
       best->seconds = since(begin);
-      if (out.empty()) fitted_by_first_ = fitted_;
+      if (out.empty()) fitted_by_first_ = within_limit_.fitted();
       bool known = false;
       for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
       if (!known) out.push_back(std::move(*best));
@@ -113,7 +114,7 @@ class machine_search {
   priced_plans compare() {
     priced_plans out;
     out.candidates = candidates();
-    out.bound = bound_;
+    out.bound = within_limit_.bound();
     for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
       if (!options_.over())
         if (auto e = usual(p)) out.usual.push_back(std::move(*e));
@@ -128,25 +129,57 @@ class machine_search {
   priced_plans with_less_kept(priced_plans known) {
     const std::vector<evaluated> less = candidates();
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
-    known.bound = bound_, known.sums = costs(), evaluator_.least = known.least;
-    for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n)
-      if (const evaluated e = known.usual[n]; !e.fits)
-        known.usual.push_back(estimate(e.p.name + ", all recomputed", least_kept(e.p.choices, d_), e.order));
-    return ended(std::move(known));
+    known.bound = within_limit_.bound(), known.sums = costs();
+    return with_usual(std::move(known), ", all recomputed", false);
+  }
+  /// With those of `known`, whose decisions have these choices first, plans that leave optimizer state on the host: of
+  /// all that may, which is the leanest; then, with its axes, of as few as fit: a byte of each takes as long.
+  priced_plans with_state_on_host(priced_plans known) {
+    known.sums = costs();
+    const auto begin = clock::now();
+    if (auto all = within_limit_.fastest(only_on_host(costs(), d_), false)) {
+      std::optional<evaluated> few = within_limit_.fastest(only_axes_of(all->p.choices, costs(), d_), false, 0.05);
+      const double least = least_while_carried(within_limit_.fitted().value_or(options_.memory));
+      for (std::optional<evaluated>* e : {&few, &all})
+        if (*e) {
+          (*e)->gap = std::max(0.0, 1 - least / folded_.time(costs(), (*e)->p.choices)), (*e)->seconds = since(begin);
+          known.candidates.push_back(std::move(**e));
+        }
+    }
+    return with_usual(std::move(known), ", all recomputed, state on the host", true);
   }
 
   /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
   priced_plans by_sums(const std::vector<int>& begin = {}) {
     priced_plans out;
     out.candidates = candidates();
-    out.bound = bound_;
+    out.bound = within_limit_.bound();
     if (!begin.empty())
-      if (auto e = within_limit(fixed(costs(), begin), false)) out.candidates.push_back(std::move(*e));
+      if (auto e = within_limit_.fastest(fixed(costs(), begin), false)) out.candidates.push_back(std::move(*e));
     return ended(std::move(out));
   }
 
  private:
   using clock = std::chrono::steady_clock;
+
+  // With what people do where their plans do not fit.
+  priced_plans with_usual(priced_plans known, const char* how, bool on_host) {
+    evaluator_.least = known.least;
+    for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n) {
+      const std::vector<int> choices = least_kept(known.usual[n].p.choices, d_, on_host);
+      const auto same = [&](const evaluated& e) { return e.p.choices == choices; };
+      if (!known.usual[n].fits && std::none_of(known.usual.begin(), known.usual.end(), same))
+        known.usual.push_back(estimate(known.usual[n].p.name + how, choices, schedule(known.usual[n].order)));
+    }
+    return ended(std::move(known));
+  }
+  // Milliseconds no sum of parts of so many bytes is below: at what a byte takes both ways the host gains nothing.
+  double least_while_carried(std::int64_t memory) {
+    const double price = 2000 / machine_.device.host_bandwidth;
+    const cost_graph priced = at_price(costs(), price);
+    return detail::solved(options_, folded_, [&] { return solve(folded_.of(priced), options_.of_solver()); }).bound -
+           price * static_cast<double>(memory);
+  }
 
   // The plan to take has its program; where layers stand for many, that of those there are.
   priced_plans ended(priced_plans out) {
@@ -160,29 +193,27 @@ class machine_search {
       *e = std::move(whole);
     }
     out.least = evaluator_.least;
-    out.limited = limited_;
-    out.fitted = fitted_by_first_;
+    out.limited = out.limited || within_limit_.limited();
+    if (fitted_by_first_) out.fitted = fitted_by_first_;
     return out;
   }
 
   template <class Policy>
   std::optional<evaluated> in_alpas_way(const char* label, const cost_graph& priced, const Policy& by,
                                         clock::time_point begin) {
-    const solution s = solved([&] { return by.solve(folded_.of(priced), options_.of_solver()); });
+    const solution s =
+        detail::solved(options_, folded_, [&] { return by.solve(folded_.of(priced), options_.of_solver()); });
     if (!s.feasible) return std::nullopt;
     const cost_graph& sums = costs();
     evaluated out =
         estimate(label, reduce_scattered(s.choices, d_, [&](const std::vector<int>& open) {
-                   return solved([&] { return by.solve(folded_.of(fixed(sums, open)), options_.of_solver()); }).choices;
+                   return detail::solved(options_, folded_,
+                                         [&] { return by.solve(folded_.of(fixed(sums, open)), options_.of_solver()); })
+                       .choices;
                  }));
     out.seconds = since(begin);
     out.gap = s.gap();
     return out;
-  }
-  template <class Solve>
-  solution solved(const Solve& by) const {
-    const stage_timer solving(options_.clock, stage::solve);
-    return folded_.all(by());
   }
   template <class Pricing>
   Pricing priced_by(const described_times& times) {
@@ -199,36 +230,6 @@ class machine_search {
     return *prices_;
   }
   static double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
-  // The fastest plan whose program keeps the limit, of those that are fastest by sums of parts within about it. What a
-  // program needs is about, but not quite, the sum of its parts. `of_all`: all that is communicated is counted.
-  std::optional<evaluated> within_limit(const cost_graph& sums, bool of_all) {
-    const cost_graph searched = folded_.of(sums);
-    limit_solver solver(searched);
-    std::optional<evaluated> best = within_limit(solver, limits_of_sums(options_.memory, fitted_), of_all);
-    if (!best && options_.known_limit && !options_.over())
-      best = within_limit(solver, limits_of_sums(options_.memory, options_.known_limit), false);
-    return best;
-  }
-  std::optional<evaluated> within_limit(limit_solver& solver, limits_of_sums limits, bool of_all) {
-    std::optional<evaluated> best;
-    for (bool more = true; more; more = more && !options_.over()) {
-      const solution s = solved([&] { return solver.solve(limits.now(), options_.of_solver()); });
-      const bool without_limit = !limits.now();
-      if (of_all && without_limit) bound_ = s.bound;
-      if (!s.feasible) {
-        more = limits.none(s.least_memory);
-        continue;
-      }
-      if (best && best->p.choices == s.choices) break;
-      evaluated e = estimate("found", s.choices);
-      e.gap = s.gap();
-      limited_ = limited_ || (of_all && without_limit && !e.fits);
-      more = limits.tried(s, e.peak);
-      if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
-    }
-    if (limits.fitted()) fitted_ = limits.fitted();
-    return best;
-  }
 
   const graph& g_;
   const mesh_shape& mesh_;
@@ -242,9 +243,8 @@ class machine_search {
   plan_evaluator evaluator_;
   const folding folded_;
   std::optional<machine_costs> prices_;
-  double bound_ = -std::numeric_limits<double>::infinity();  // of `priced_plans`
-  bool limited_ = false;
-  std::optional<std::int64_t> fitted_, fitted_by_first_;  // limits of sums of parts within which programs fit
+  limited_search within_limit_;
+  std::optional<std::int64_t> fitted_by_first_;  // limit of sums of parts within which a program fits
 };
 
 }  // namespace cfp

@@ -69,9 +69,13 @@ inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_s
     out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).compare();
     if (options.recompute == recomputing::none || !out.plans.limited || options.over()) return out;
   }
-  out.decisions = decided(g, mesh, options, {}, true, options.may_host && m.device.host_bandwidth > 0);
-  machine_search less(g.g, mesh, out.decisions, m, options, &g.again, &conversions);
-  out.plans = less.with_less_kept(std::move(out.plans));
+  out.decisions = decided(g, mesh, options, {}, true);
+  out.plans =
+      machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).with_less_kept(std::move(out.plans));
+  if (!options.may_host || m.device.host_bandwidth <= 0 || out.plans.found() != nullptr || options.over()) return out;
+  out.decisions = decided(g, mesh, options, {}, true, true);
+  out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions)
+                  .with_state_on_host(std::move(out.plans));
   return out;
 }
 

@@ -84,33 +84,65 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
 }
 
 /// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
-/// than `least`; what it reads of others is not kept either, if nothing else is.
-inline std::size_t leanest(const decision& d, keeping::inside_t least) {
+/// than `least`; what it reads of others is not kept either, if nothing else is. `on_host`: where they may, the state
+/// of weights there.
+inline std::size_t leanest(const decision& d, keeping::inside_t least, bool on_host = false) {
   std::size_t best = 0;
+  const bool there = on_host && d.may_host();
   for (std::size_t c = 0; c < d.kept.size(); c += d.kept_all())
-    if (const keeping k = d.kept[c]; k.inside <= least && (k.inputs || least == keeping::nothing) && !k.state_on_host)
+    if (const keeping k = d.kept[c];
+        k.inside <= least && (k.inputs || least == keeping::nothing) && k.state_on_host == there)
       best = c;
   return best;
 }
 
 /// The same choices, keeping so little.
-inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d) {
+inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d,
+                                      bool on_host = false) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    choices[n] = static_cast<int>(leanest(d.nodes[n], least)) + choices[n] % static_cast<int>(d.nodes[n].kept_all());
+    choices[n] =
+        static_cast<int>(leanest(d.nodes[n], least, on_host)) + choices[n] % static_cast<int>(d.nodes[n].kept_all());
   return choices;
 }
 
-inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d) {
-  return recomputed_to(keeping::nothing, std::move(choices), d);
+inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d, bool on_host = false) {
+  return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
 }
 
-/// The cost graph without what keeps more than it must.
-inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
-  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    const std::size_t first = leanest(d.nodes[n], keeping::nothing), end = first + d.nodes[n].kept_all();
+/// The cost graph without the choices of which `left_out(node, choice)` says so.
+template <class Left_out>
+cost_graph without(cost_graph costs, const decision_graph& d, const Left_out& left_out) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
     for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
-      if (c < first || c >= end) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
-  }
+      if (left_out(n, c)) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  return costs;
+}
+
+/// Without what keeps more than it must.
+inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
+  return without(std::move(costs), d, [&](std::size_t n, std::size_t c) {
+    return c - c % d.nodes[n].kept_all() != leanest(d.nodes[n], keeping::nothing);
+  });
+}
+/// Without what leaves state on a device that may rest on the host.
+inline cost_graph only_on_host(cost_graph costs, const decision_graph& d) {
+  return without(std::move(costs), d, [&](std::size_t n, std::size_t c) {
+    return d.nodes[n].may_host() && !d.nodes[n].kept[c].state_on_host;
+  });
+}
+/// Only what differs from some choices in what is kept, and where.
+inline cost_graph only_axes_of(const std::vector<int>& choices, cost_graph costs, const decision_graph& d) {
+  return without(std::move(costs), d, [&](std::size_t n, std::size_t c) {
+    const std::size_t all = d.nodes[n].kept_all();
+    return c % all != static_cast<std::size_t>(choices[n]) % all;
+  });
+}
+
+/// Memory for time, as a sum.
+inline cost_graph at_price(cost_graph costs, double ms_of_byte) {
+  for (cost_node& n : costs.nodes)
+    for (std::size_t c = 0; c < n.time.size(); ++c)
+      n.time.set(c, n.time[c] + ms_of_byte * static_cast<double>(n.memory[c]));
   return costs;
 }
 

@@ -69,13 +69,13 @@ class incumbent {
   solution best_;
 };
 
-/// Changes one node's choice at a time as long as that makes the plan faster and keeps (sum + largest
-/// transient) within `limit` bytes; the largest transient is never lowered, which errs on the safe side.
+/// Changes one node's choice at a time as long as that makes the plan faster, at a price of memory, and keeps (sum +
+/// largest transient) within `limit` bytes; the largest transient is never lowered, which errs on the safe side.
 class local_search {
  public:
   explicit local_search(const problem& p) : p_(p), incident_(incident_edges(p)) {}
 
-  void improve(plan_indices& plan, std::int64_t limit) {
+  void improve(plan_indices& plan, std::int64_t limit, double memory_price = 0) {
     plan_sums now = sums(p_, plan);
     if (now.memory + now.transient > limit) return;
     bool changed = true;
@@ -83,7 +83,7 @@ class local_search {
       changed = false;
       for (std::size_t n = 0; n < plan.size(); ++n) {
         const problem_node& node = p_.nodes[n];
-        price(n, plan);
+        price(n, plan, memory_price);
         std::size_t best = plan[n];
         const std::int64_t others = now.memory - node.memory[best];
         for (std::size_t c = 0; c < node.size(); ++c) {
@@ -103,8 +103,10 @@ class local_search {
   static constexpr int max_sweeps = 20;
 
   /// What each choice of a node takes, its edges included, if the other nodes keep theirs.
-  void price(std::size_t n, const plan_indices& plan) {
+  void price(std::size_t n, const plan_indices& plan, double memory_price) {
     cost_ = p_.nodes[n].time;
+    for (std::size_t c = 0; c < cost_.size(); ++c)
+      cost_[c] += memory_price * static_cast<double>(p_.nodes[n].memory[c]);
     for (const std::size_t e : incident_[n]) {
       const problem_edge& edge = p_.edges[e];
       const std::size_t columns = p_.nodes[edge.to].size();

@@ -48,6 +48,7 @@ class pareto_search {
     std::vector<label> whole{{0, 0, 0, floor_, 0, no_label, no_label}};
     for (const std::size_t root : e_.layout().roots) {
       whole = combined(whole, sets_.at(e_.layout().steps[root].message), e_.total());
+      if (spent()) return outcome;
       shrink(whole, e_.total());
       sets_.append_traces(whole);
     }
@@ -66,6 +67,8 @@ class pareto_search {
            !(least_total + l.excess + price_ * static_cast<double>(l.transient) < ceiling_);
   }
 
+  [[nodiscard]] bool spent() const { return meter_.left() <= std::max(0.0, stop_at_); }
+
   bool eliminate(const elimination_step& step) {
     buckets_.resize(std::max(buckets_.size(), step.width));
     for (row_walker walker(step); !walker.done(); walker.next()) {
@@ -80,7 +83,7 @@ class pareto_search {
       }
       for (std::size_t x = 0; x < step.width; ++x) settle(place + x, buckets_[x]);
       meter_.spend(4 * static_cast<double>(step.width * p_.nodes[step.node].size()));
-      if (meter_.over() || meter_.left() < stop_at_ || static_cast<double>(sets_.size()) > max_in_all_) return false;
+      if (meter_.over() || spent() || static_cast<double>(sets_.size()) > max_in_all_) return false;
     }
     return true;
   }
@@ -128,12 +131,14 @@ class pareto_search {
     }
   }
 
-  /// Every label with every one of a set; excess is above `least_total`, like that of `labels`.
+  /// Every label with every one of a set; excess is above `least_total`, like that of `labels`. Not all once the work
+  /// is `spent`: two large sets alone may take more than there is.
   std::vector<label> combined(const std::vector<label>& labels, label_set set, double least_total) {
     std::vector<label> result;
-    std::size_t tried = 0;
     for (const label& a : labels) {
       leave_if(meter_.stop());
+      if (spent()) break;
+      std::size_t tried = 1;
       for (std::uint32_t i = set.first; i < set.last; ++i) {
         const label& b = sets_[i];
         label sum{a.time + b.time,
@@ -150,8 +155,8 @@ class pareto_search {
           break;  // sets are in order of excess
         }
       }
+      meter_.spend(steps_per_label * static_cast<double>(tried));
     }
-    meter_.spend(steps_per_label * static_cast<double>(tried + 1));
     return result;
   }
 

@@ -34,6 +34,7 @@ class plan_mixture {
       }
       price = of_few->price;
       transient = sums(few, of_few->within).transient;
+      fill(few, of_few->within);
       const double tolerance = std::max(1e-4, options_.gap / 10) * std::fabs(of_few->bound);
       if (of_few->bound - bound() <= tolerance || runs_.known(price, range_)) return;
       if (!add(price)) return;
@@ -52,6 +53,14 @@ class plan_mixture {
   [[nodiscard]] double bound() const { return runs_.bound(range_); }
 
  private:
+  // At the best price the plans that share it are equally good: as much of the faster ones as fits, which a price just
+  // below it prefers; then whatever else does.
+  void fill(const problem& few, plan_indices within) {
+    local_search fitting(few);
+    for (const double at : {0.99 * price, 0.0}) fitting.improve(within, range_.limit, at);
+    best_.offer(few, within);
+  }
+
   // The price at which few plans' bound is highest, if one of them is within the limit.
   std::optional<priced_bound> priced_among(const problem& few) {
     if (few.dead) return std::nullopt;
