@@ -79,7 +79,8 @@ class device_sweep {
     sources_["device.memory"] = o.memory > 0 ? "given to " + o.by
                                 : own        ? times_.source + ": free beside contexts, NCCL and libraries"
                                              : "the memory of the host over the ranks on it";
-    for (const char* entry : {"hand_over", "contention"}) sources_[std::string("device.") + entry] = "not measured";
+    for (const char* entry : {"hand_over", "contention", "host_bandwidth"})
+      sources_[std::string("device.") + entry] = "not measured";
   }
 
   long host_share() const {
