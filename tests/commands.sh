@@ -75,6 +75,14 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
+# Optimizers of less state: of several that of the fastest plan; where nothing else fits, state rests on the host.
+says "plan for mesh x=4, .* by adamw-8bit" "$cfp" "${tight[@]}" --optimizer adamw,adamw-8bit
+few=(--model "$model" --batch 4 --seq 16 --mesh data=2 --memory 3500000)
+says "state on the host" "$cfp" plan "${few[@]}" --machine a100-pcie-4 --unfused --type float32 --save-plan "$folder/host.json"
+says "on the host, MiB: optimizer 0" "$cfp" verify "${few[@]}" --steps 2 --plan "$folder/host.json"
+says "state on the host" "$cfp" "${tight[@]/5000000000/3300000000}" --save-header "$folder/host.hpp"
+holds "$folder/host.hpp" 'planned<"h.0.attn.masked_softmax"'
+says "that was in float32, state too; in .*adamw-8bit" "$cfp" verify "${common[@]}" --steps 4 --optimizer adamw-8bit
 # What memory is worth: the plan that is free of a limit, and those within less.
 says "ms +[0-9.]+ +found, more than there is" "$cfp" explain "${tight[@]:1}" --summary "$folder/curve.json"
 holds "$folder/curve.json" '"curve"' '"fits": false' '"fits": true'

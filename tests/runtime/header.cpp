@@ -2,18 +2,22 @@
 // axis.
 #include "../catch.hpp"
 
+#include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/differentiate.hpp>
+#include <cfp/program/find_saved.hpp>
 
 #include "../random_graph.hpp"
 #include "gated_layer.hpp"
+#include "small.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 
 namespace header_tests {
@@ -54,15 +58,16 @@ struct written {
   collective_count sent;
 };
 
-written write(const graph& g, const mesh_shape& mesh, unsigned seed, long real_bytes = 4,
+written write(const graph& g, const mesh_shape& mesh, unsigned seed, const target& on = 4,
               const std::string& space = "plan") {
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
-  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
+  const recomputation again(g, blocks, parts, find_saved(g, on));
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, true);
   std::mt19937 random(seed);
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
-  const plan p = realise("random", g, mesh, d, choices, real_bytes);
+  const plan p = realise("random", g, mesh, d, choices, on);
   return {plan_header(space, "a small model", p, g, mesh, segment_times(blocks, parts, d)),
           count_collectives(p.code, g)};
 }
@@ -128,6 +133,23 @@ TEST_CASE("a plan's header says what is sent, as the lowered program sends it") 
   const written w = write(g, mesh_of({2, 2}), 5);
   const std::string total = "static_assert(plan::plan::sent == " + detail::count_text(w.sent) + ");\n";
   CHECK(compile(w.text, uses + total) == "");
+}
+
+TEST_CASE("a plan's header knows what the kernels it is lowered for compute at once") {
+  const graph g = differentiate(refine(families::gpt(small_tests::tiny_config())));
+  const compiler compile;
+  const std::string fused = write(g, mesh_of({2, 2}), 3, cuda::catalogue_target(number::bfloat16)).text,
+                    apart = write(g, mesh_of({2, 2}), 3, 2).text;
+  CHECK(compile(fused, uses) == "");
+  const auto computed = [](const std::string& text) {
+    const std::string before = "cfp::planned<\"";
+    std::set<std::string> out;
+    for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1))
+      out.insert(text.substr(at + before.size(), text.find('"', at + before.size()) - at - before.size()));
+    return out;
+  };
+  CHECK(computed(fused).size() > 50);
+  CHECK(computed(fused) == computed(apart));
 }
 
 TEST_CASE("a plan's header knows clipping, micro-batches and numbers of two bytes") {

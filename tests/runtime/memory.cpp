@@ -15,19 +15,31 @@ using namespace small_tests;
 
 namespace {
 
+// The same choices, with all state on devices.
+std::vector<int> without_host(std::vector<int> choices, const decision_graph& d) {
+  for (std::size_t n = 0; n < choices.size(); ++n)
+    if (d.nodes[n].may_host()) choices[n] %= static_cast<int>(d.nodes[n].choices() / 2);
+  return choices;
+}
+
 void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, number type) {
   const auto ranks = threads(mesh, type);
   const block_structure blocks = parallel_blocks(g);
   const recomputation again(g, blocks, segments(g, blocks), find_saved(g, ranks->lowered_for()));
   const decision_graph all_kept = decisions(g, blocks, mesh, axis_choice::regathered),
-                       less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again);
+                       less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, true);
+  long most_on_host = 0;
   for (int n = 0; n < 6; ++n) {
     schedule order;
     order.overlap = n % 2 == 1;
     order.ahead = 1 + n % 3;
     const plan p = random_plan(g, mesh, n < 3 ? all_kept : less, random, ranks->lowered_for().real_bytes, order);
     const program& code = p.code;
-    const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code);
+    const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code),
+               on_host = code.persistent_bytes(true);
+    most_on_host = std::max(most_on_host, on_host);
+    const program on_devices = realise("", g, mesh, less, without_host(p.choices, less), ranks->lowered_for()).code;
+    if (n >= 3) CHECK(on_devices.persistent_bytes() == code.persistent_bytes() + on_host);
     std::vector<double> taken(static_cast<std::size_t>(mesh.devices())), left(taken.size()), held(taken.size()),
         held_after(taken.size());
     ranks->run([&](rank& r) {
@@ -47,8 +59,8 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
     });
     INFO("case " << n << " on " << mesh.devices() << " ranks in " << name_of(type));
     for (std::size_t k = 0; k < taken.size(); ++k) {
-      CHECK(taken[k] >= static_cast<double>(planned));
-      CHECK(taken[k] <= static_cast<double>(most));
+      CHECK(taken[k] >= static_cast<double>(planned + on_host));
+      CHECK(taken[k] <= static_cast<double>(most + on_host));
       CHECK(held[k] >= static_cast<double>(planned));
       CHECK(held[k] <= static_cast<double>(most));
       CHECK(held[k] <= taken[k]);
@@ -58,6 +70,7 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
     const observed seen = race(*ranks, {&code}, g, text_for(g), {1, 3, {}})[0];
     CHECK(static_cast<double>(seen.peak_bytes) == *std::max_element(held.begin(), held.end()));
   }
+  CHECK(most_on_host > 0);
 }
 
 }  // namespace

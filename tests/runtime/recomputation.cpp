@@ -112,7 +112,7 @@ void check_trains_alike(const std::string& family, const mesh_shape& mesh, int p
 
 TEST_CASE("whatever a part computes again, training is the same to the bit") {
   for (const char* const family : {"gpt", "llama", "t5", "mixtral"}) {
-    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 41 : 11));
+    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 83 : 23));
     check_trains_alike(family, mesh_of({2}), 1, every);
     check_trains_alike(family, mesh_of({2, 2}), 2, 11 * every);
   }
@@ -240,17 +240,20 @@ double plans_of(const decision_graph& d) {
 
 TEST_CASE("what is kept is chosen exactly, whatever the limit") {
   const long wanted = from_environment("CFP_GRAPHS", slow ? 4 : 25);
-  long graphs = 0, limits = 0;
+  long graphs = 0, limits = 0, on_host = 0;
   for (unsigned seed = 1; graphs < wanted; ++seed) {
     std::mt19937 random(seed);
     const graph forward = random_repeated_layers(random, 2, random_sizes::scarce).forward;
     const mesh_shape mesh = mesh_of({2});
-    const planned p(differentiate(refine(forward)), mesh, 2);
+    const planned p(differentiate(refine(forward)), mesh, 2, seed % 2 == 0);
     if (plans_of(p.d) > 3e4 || p.d.remade.empty()) continue;
+    on_host += std::any_of(p.d.nodes.begin(), p.d.nodes.end(), [](const decision& d) { return d.may_host(); });
     INFO("seed " << seed);
     ++graphs;
-    const machine m = plain_machine(mesh, 1e9, 1e8, 1e-6, {{1e-6, 1e7}});
+    machine m = plain_machine(mesh, 1e9, 1e8, 1e-6, {{1e-6, 1e7}});
+    m.device.host_bandwidth = 1e8;
     cost_graph costs = roofline(p.g, mesh, p.d, m, 2).build();
+    const double price = 2000 / m.device.host_bandwidth, priced = solve(at_price(costs, price)).time;
     for (const auto& [memory, time] : pareto(costs)) {
       costs.memory_limit = memory;
       const solution s = solve(costs);
@@ -258,10 +261,12 @@ TEST_CASE("what is kept is chosen exactly, whatever the limit") {
       CHECK(s.optimal);
       CHECK(s.memory <= memory);
       CHECK(s.time == Approx(time).epsilon(1e-9));
+      CHECK(priced - price * static_cast<double>(memory) <= time * (1 + 1e-9));  // what bounds plans with state there
       ++limits;
     }
   }
   CHECK(limits > 3 * graphs);
+  CHECK(on_host > 0);
 }
 
 namespace {
@@ -321,6 +326,40 @@ TEST_CASE("plans keep what fits, and are never behind those that compute all or 
     fits_only_so += kept.best() == nullptr;
   }
   CHECK(fits_only_so > 0);
+}
+
+TEST_CASE("optimizer state rests on the host where nothing else fits, and no more of it than must") {
+  const eight_layers on;
+  machine_options o = on.o;
+  const auto found = [&](bool may_host, long memory) {
+    o.may_host = may_host, o.memory = memory;
+    return searched{search_meshes(on.g, on.m, o, {mesh_of({4})})};
+  };
+  const auto there = [](const searched& s, bool may) {
+    long out = 0;
+    for (std::size_t n = 0; n < s.decided().nodes.size(); ++n)
+      if (const decision& d = s.decided().nodes[n]; d.may_host())
+        out += may || d.kept[static_cast<std::size_t>(s.best()->p.choices[n])].state_on_host;
+    return out;
+  };
+  const long least = found(false, 1).all.front().plans.least;
+  for (const double share : {0.95, 0.8}) {
+    INFO("of the memory that nothing fits below without " << share);
+    const long memory = std::lround(share * static_cast<double>(least));
+    CHECK(found(false, memory).best() == nullptr);
+    const searched with = found(true, memory);
+    REQUIRE(with.best() != nullptr);
+    CHECK(with.best()->peak <= memory);
+    CHECK(there(with, false) > 0);
+    CHECK((share < 0.9 || there(with, false) < there(with, true)));
+    CHECK(with.best()->gap >= 0);
+    CHECK(with.best()->gap < 0.1);
+    const auto& usual = with.all.front().plans.usual;
+    CHECK(std::any_of(usual.begin(), usual.end(), [](const evaluated& e) {
+      return e.fits && e.p.name.ends_with("all recomputed, state on the host");
+    }));
+  }
+  CHECK(there(found(true, least + least / 50), false) == 0);
 }
 
 TEST_CASE("what memory is worth is what a limit gives") {

@@ -54,7 +54,9 @@ inline std::string plan_header(const std::string& space, const std::string& mode
   std::vector<std::size_t> owner(g.operations.size());
   for (std::size_t s = 0; s < times.size(); ++s)
     for (int o : times.operations(s)) owner[static_cast<std::size_t>(o)] = s;
-  for (const instruction& i : p.code.code) of_segment[owner[static_cast<std::size_t>(i.op)]].push_back(&i);
+  for (const instruction& i : p.code.code)
+    for (const instruction& part : p.code.parts(i))  // what one kernel computes has its rules too
+      of_segment[owner[static_cast<std::size_t>(part.op)]].push_back(&part);
 
   detail::header_writer w(p, g, mesh);
   std::vector<detail::header_writer::body> bodies;

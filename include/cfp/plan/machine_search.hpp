@@ -130,7 +130,7 @@ class machine_search {
     const std::vector<evaluated> less = candidates();
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs();
-    return with_usual(std::move(known), ", all recomputed", false);
+    return with_usual(std::move(known), false);
   }
   /// With those of `known`, whose decisions have these choices first, plans that leave optimizer state on the host: of
   /// all that may, which is the leanest; then, with its axes, of as few as fit: a byte of each takes as long.
@@ -146,7 +146,7 @@ class machine_search {
           known.candidates.push_back(std::move(**e));
         }
     }
-    return with_usual(std::move(known), ", all recomputed, state on the host", true);
+    return with_usual(std::move(known), true);
   }
 
   /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
@@ -162,15 +162,13 @@ class machine_search {
  private:
   using clock = std::chrono::steady_clock;
 
-  // With what people do where their plans do not fit.
-  priced_plans with_usual(priced_plans known, const char* how, bool on_host) {
+  // With what people do where their plans do not fit: compute all again, state on the host or not.
+  priced_plans with_usual(priced_plans known, bool on_host) {
+    const std::string again = ", all recomputed", there = on_host ? ", state on the host" : "";
     evaluator_.least = known.least;
-    for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n) {
-      const std::vector<int> choices = least_kept(known.usual[n].p.choices, d_, on_host);
-      const auto same = [&](const evaluated& e) { return e.p.choices == choices; };
-      if (!known.usual[n].fits && std::none_of(known.usual.begin(), known.usual.end(), same))
-        known.usual.push_back(estimate(known.usual[n].p.name + how, choices, schedule(known.usual[n].order)));
-    }
+    for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n)
+      if (const evaluated e = known.usual[n]; !e.fits && !e.p.name.ends_with(again))
+        known.usual.push_back(estimate(e.p.name + again + there, least_kept(e.p.choices, d_, on_host), e.order));
     return ended(std::move(known));
   }
   // Milliseconds no sum of parts of so many bytes is below: at what a byte takes both ways the host gains nothing.

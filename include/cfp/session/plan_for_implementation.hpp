@@ -207,8 +207,8 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
   detail::print_curve(out, p.curve);
   if (!p.fits()) return out;
   out << printed(
-      "\nplan for mesh %s, the last axis innermost, by %s: %.1f ms of operators, %.1f ms more in which they wait "
-      "for collectives\n",
+      "\nplan for mesh %s, the last axis innermost, by %s: %.1f ms of operators, %.1f ms more waiting for "
+      "collectives\n",
       p.meshes.front().mesh.c_str(), p.optimizer.c_str(), p.operators_ms, p.exposed_ms);
   return detail::print_lines(out, p.lines);
 }

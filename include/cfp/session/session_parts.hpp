@@ -55,7 +55,7 @@ struct session::parts {
   backend& ranks();
   backend& ranks_in_full();
   std::string id() const;
-  void choose_what_is_kept();
+  void choose_what_is_kept(bool may_host = false);
   std::vector<int> saved_choices(const std::string& path, double* predicted = nullptr) const;
   /// The table of times, if there is one; ranks compute by what was chosen by timing then.
   profile_table measured_before();
@@ -240,6 +240,7 @@ CFP_INLINE void session::parts::take(found_plan out) {
   out.state_bytes = detail::role_bytes(p, g, value_role::state);
   out.kept_bytes = kept.kept - out.weight_bytes - out.state_bytes;
   out.transient_bytes = kept.transient;
+  out.host_bytes = p.persistent_bytes(true);
   found = std::move(out);
   found->lines = detail::lines_of(found->best, g, decided, costs);
 }

@@ -86,11 +86,12 @@ CFP_INLINE profile_table session::parts::measured_before() {
   return table;
 }
 
-// Within a limit of memory, which is what it takes for that to pay.
-CFP_INLINE void session::parts::choose_what_is_kept() {
-  if (o.memory == 0 || !decided.remade.empty()) return;
+// Within a limit of memory, which is what it takes for that to pay. `may_host`: for plans that leave state there, which
+// nothing measures, so that no search finds them.
+CFP_INLINE void session::parts::choose_what_is_kept(bool may_host) {
+  if (o.memory == 0 || (!decided.remade.empty() && !may_host)) return;
   const recomputation again(g, blocks, segments, find_saved(g, ranks().lowered_for()));
-  decided = decisions(g, blocks, mesh, detail::furthest(o), {}, &again);
+  decided = decisions(g, blocks, mesh, detail::furthest(o), {}, &again, may_host);
 }
 
 CFP_INLINE const found_plan& session::parts::search() {

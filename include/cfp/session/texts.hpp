@@ -123,6 +123,7 @@ inline std::string legend(const std::vector<plan_line>& lines) {
     out +=
         ";\nrecomputed: for backward, and not kept: all that a part makes, what is cheap of it or inside it, or its "
         "inputs";
+  if (any(", state on the host")) out += ";\nstate on the host: of the optimizer, brought to the device for its update";
   const bool sends =
       std::any_of(lines.begin(), lines.end(), [](const plan_line& l) { return l.sent.total_bytes() > 0; });
   if (sends) out += ";\nar, ag, rs, aa: all-reduce, all-gather, reduce-scatter, all-to-all";
