@@ -75,7 +75,7 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
-# Optimizers of less state: of several that of the fastest plan; where nothing else fits, state rests on the host.
+# Optimizers of less state: of several that of the fastest plan. Where little fits, state rests on the host.
 says "plan for mesh x=4, .* by adamw-8bit" "$cfp" "${tight[@]}" --optimizer adamw,adamw-8bit
 few=(--model "$model" --batch 4 --seq 16 --mesh data=2 --memory 3500000)
 says "state on the host" "$cfp" plan "${few[@]}" --machine a100-pcie-4 --unfused --type float32 --save-plan "$folder/host.json"

@@ -35,10 +35,8 @@ class limited_search {
       : folded_(folded), options_(options), estimate_(std::move(estimate)) {}
 
   /// Of the plans that are fastest by sums of parts within about the limit: what a program needs is about, but not
-  /// quite, the sum of its parts. `of_all`: all that is communicated is counted. `share`: of the work that solutions
-  /// may take.
-  std::optional<evaluated> fastest(const cost_graph& sums, bool of_all, double share = 1) {
-    share_ = share;
+  /// quite, the sum of its parts. `of_all`: all that is communicated is counted.
+  std::optional<evaluated> fastest(const cost_graph& sums, bool of_all) {
     const cost_graph searched = folded_.of(sums);
     limit_solver solver(searched);
     std::optional<evaluated> best = fastest(solver, limits_of_sums(options_.memory, fitted_), of_all);
@@ -58,9 +56,8 @@ class limited_search {
   std::optional<evaluated> fastest(limit_solver& solver, limits_of_sums limits, bool of_all) {
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
-      solve_options how = options_.of_solver();
-      how.max_steps *= share_;
-      const solution s = detail::solved(options_, folded_, [&] { return solver.solve(limits.now(), how); });
+      const solution s =
+          detail::solved(options_, folded_, [&] { return solver.solve(limits.now(), options_.of_solver()); });
       const bool without_limit = !limits.now();
       if (of_all && without_limit) bound_ = s.bound;
       if (!s.feasible) {
@@ -82,7 +79,6 @@ class limited_search {
   const machine_options& options_;
   const std::function<evaluated(const std::vector<int>&)> estimate_;
   double bound_ = -std::numeric_limits<double>::infinity();
-  double share_ = 1;
   bool limited_ = false;
   std::optional<std::int64_t> fitted_;
 };

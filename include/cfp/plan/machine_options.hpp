@@ -26,8 +26,7 @@ struct machine_options {
   long memory = 0;         ///< bytes of a device a plan may use; 0: what the machine's devices have
   target lowered_for = 2;  ///< numbers that are not wide take two bytes
   recomputing recompute = recomputing::where_needed;
-  /// Optimizer state may rest on the host where nothing else fits and the machine says how fast it is brought from
-  /// there.
+  /// Optimizer state may rest on the host, as may be recomputed, where the machine says how fast it comes from there.
   bool may_host = true;
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description

@@ -125,28 +125,20 @@ class machine_search {
     return ended(std::move(out));
   }
 
-  /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep.
+  /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, and may
+  /// leave optimizer state on the host.
   priced_plans with_less_kept(priced_plans known) {
     const std::vector<evaluated> less = candidates();
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
-    known.bound = within_limit_.bound(), known.sums = costs();
-    return with_usual(std::move(known), false);
-  }
-  /// With those of `known`, whose decisions have these choices first, plans that leave optimizer state on the host: of
-  /// all that may, which is the leanest; then, with its axes, of as few as fit: a byte of each takes as long.
-  priced_plans with_state_on_host(priced_plans known) {
-    known.sums = costs();
-    const auto begin = clock::now();
-    if (auto all = within_limit_.fastest(only_on_host(costs(), d_), false)) {
-      std::optional<evaluated> few = within_limit_.fastest(only_axes_of(all->p.choices, costs(), d_), false, 0.05);
-      const double least = least_while_carried(within_limit_.fitted().value_or(options_.memory));
-      for (std::optional<evaluated>* e : {&few, &all})
-        if (*e) {
-          (*e)->gap = std::max(0.0, 1 - least / folded_.time(costs(), (*e)->p.choices)), (*e)->seconds = since(begin);
-          known.candidates.push_back(std::move(**e));
-        }
-    }
-    return with_usual(std::move(known), true);
+    known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
+    // And what people do where their plans do not fit.
+    for (std::size_t n = 0, all = known.usual.size(); n < all; ++n)
+      for (const bool on_host : {false, true})
+        if (const evaluated e = known.usual[n]; !e.fits && !options_.over())
+          if (std::vector<int> choices = least_kept(e.p.choices, d_, on_host); !on_host || may_host())
+            known.usual.push_back(estimate(e.p.name + ", all recomputed" + (on_host ? ", state on the host" : ""),
+                                           std::move(choices), e.order));
+    return ended(std::move(known));
   }
 
   /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
@@ -162,21 +154,8 @@ class machine_search {
  private:
   using clock = std::chrono::steady_clock;
 
-  // With what people do where their plans do not fit: compute all again, state on the host or not.
-  priced_plans with_usual(priced_plans known, bool on_host) {
-    const std::string again = ", all recomputed", there = on_host ? ", state on the host" : "";
-    evaluator_.least = known.least;
-    for (std::size_t n = 0, all = known.usual.size(); n < all && !options_.over(); ++n)
-      if (const evaluated e = known.usual[n]; !e.fits && !e.p.name.ends_with(again))
-        known.usual.push_back(estimate(e.p.name + again + there, least_kept(e.p.choices, d_, on_host), e.order));
-    return ended(std::move(known));
-  }
-  // Milliseconds no sum of parts of so many bytes is below: at what a byte takes both ways the host gains nothing.
-  double least_while_carried(std::int64_t memory) {
-    const double price = 2000 / machine_.device.host_bandwidth;
-    const cost_graph priced = at_price(costs(), price);
-    return detail::solved(options_, folded_, [&] { return solve(folded_.of(priced), options_.of_solver()); }).bound -
-           price * static_cast<double>(memory);
+  bool may_host() const {
+    return std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& n) { return n.may_host(); });
   }
 
   // The plan to take has its program; where layers stand for many, that of those there are.

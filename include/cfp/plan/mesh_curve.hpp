@@ -18,12 +18,13 @@ struct mesh_points {
 
 /// The best plan by sums of parts within one limit of memory after another, whatever limit the options name, from the
 /// fastest plan to the leanest; about `most`, each priced by its program. Parts may compute again what they would keep,
-/// unless the options forbid it; nothing rests on the host. Of time that is limited each takes what is left.
+/// and leave state on the host, unless the options forbid it. Of time that is limited each takes what is left.
 inline mesh_points mesh_curve(const graph& g, const machine& m, const mesh_shape& mesh, const machine_options& options,
                               std::int64_t most) {
   const detail::planned_graph planned(g, options.lowered_for);
   const bool recomputes = options.recompute != recomputing::none;
-  const decision_graph d = detail::decided(planned, mesh, options, {}, recomputes);
+  const decision_graph d =
+      detail::decided(planned, mesh, options, {}, recomputes, options.may_host && m.device.host_bandwidth > 0);
   machine_search search(g, mesh, d, m, options, &planned.again);
   const folding folded(d, &planned.again);
   mesh_points out{mesh, {}};

@@ -69,13 +69,10 @@ inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_s
     out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).compare();
     if (options.recompute == recomputing::none || !out.plans.limited || options.over()) return out;
   }
-  out.decisions = decided(g, mesh, options, {}, true);
+  const bool may_host = options.may_host && m.device.host_bandwidth > 0;
+  out.decisions = decided(g, mesh, options, {}, true, may_host);
   out.plans =
       machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).with_less_kept(std::move(out.plans));
-  if (!options.may_host || m.device.host_bandwidth <= 0 || out.plans.found() != nullptr || options.over()) return out;
-  out.decisions = decided(g, mesh, options, {}, true, true);
-  out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions)
-                  .with_state_on_host(std::move(out.plans));
   return out;
 }
 

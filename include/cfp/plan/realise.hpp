@@ -124,26 +124,5 @@ inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
     return c - c % d.nodes[n].kept_all() != leanest(d.nodes[n], keeping::nothing);
   });
 }
-/// Without what leaves state on a device that may rest on the host.
-inline cost_graph only_on_host(cost_graph costs, const decision_graph& d) {
-  return without(std::move(costs), d, [&](std::size_t n, std::size_t c) {
-    return d.nodes[n].may_host() && !d.nodes[n].kept[c].state_on_host;
-  });
-}
-/// Only what differs from some choices in what is kept, and where.
-inline cost_graph only_axes_of(const std::vector<int>& choices, cost_graph costs, const decision_graph& d) {
-  return without(std::move(costs), d, [&](std::size_t n, std::size_t c) {
-    const std::size_t all = d.nodes[n].kept_all();
-    return c % all != static_cast<std::size_t>(choices[n]) % all;
-  });
-}
-
-/// Memory for time, as a sum.
-inline cost_graph at_price(cost_graph costs, double ms_of_byte) {
-  for (cost_node& n : costs.nodes)
-    for (std::size_t c = 0; c < n.time.size(); ++c)
-      n.time.set(c, n.time[c] + ms_of_byte * static_cast<double>(n.memory[c]));
-  return costs;
-}
 
 }  // namespace cfp
