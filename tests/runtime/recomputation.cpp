@@ -239,7 +239,7 @@ double plans_of(const decision_graph& d) {
 }  // namespace
 
 TEST_CASE("what is kept is chosen exactly, whatever the limit") {
-  const long wanted = from_environment("CFP_GRAPHS", slow ? 4 : 25);
+  const long wanted = from_environment("CFP_GRAPHS", slow ? 4 : 1000);
   long graphs = 0, limits = 0, on_host = 0;
   for (unsigned seed = 1; graphs < wanted; ++seed) {
     std::mt19937 random(seed);
