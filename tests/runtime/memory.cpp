@@ -38,8 +38,10 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
     const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code),
                on_host = code.persistent_bytes(true);
     most_on_host = std::max(most_on_host, on_host);
-    const program on_devices = realise("", g, mesh, less, without_host(p.choices, less), ranks->lowered_for()).code;
-    if (n >= 3) CHECK(on_devices.persistent_bytes() == code.persistent_bytes() + on_host);
+    if (n >= 3) {
+      const plan on_devices = realise("", g, mesh, less, without_host(p.choices, less), ranks->lowered_for());
+      CHECK(on_devices.code.persistent_bytes() == code.persistent_bytes() + on_host);
+    }
     std::vector<double> taken(static_cast<std::size_t>(mesh.devices())), left(taken.size()), held(taken.size()),
         held_after(taken.size());
     ranks->run([&](rank& r) {

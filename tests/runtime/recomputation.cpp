@@ -112,7 +112,7 @@ void check_trains_alike(const std::string& family, const mesh_shape& mesh, int p
 
 TEST_CASE("whatever a part computes again, training is the same to the bit") {
   for (const char* const family : {"gpt", "llama", "t5", "mixtral"}) {
-    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 83 : 23));
+    const auto every = static_cast<std::size_t>(from_environment("CFP_EVERY", slow ? 41 : 11));
     check_trains_alike(family, mesh_of({2}), 1, every);
     check_trains_alike(family, mesh_of({2, 2}), 2, 11 * every);
   }
@@ -351,7 +351,7 @@ TEST_CASE("optimizer state rests on the host where that is the fastest that fits
     CHECK(there(with, false) > 0);
     CHECK((share < 0.9 || there(with, false) < there(with, true)));
     CHECK(with.best()->gap >= 0);
-    CHECK(with.best()->gap <= 2 * o.gap);
+    CHECK(with.best()->gap <= o.gap);
     const auto& usual = with.all.front().plans.usual;
     CHECK(std::any_of(usual.begin(), usual.end(), [](const evaluated& e) {
       return e.fits && e.p.name.ends_with("all recomputed, state on the host");

@@ -277,7 +277,7 @@ TEST_CASE("sessions on two axes, in micro-batches, in bfloat16, with measured ti
   CHECK(v.holds());
   CHECK(v.stored_as == "bfloat16");
   CHECK(v.stored_apart > 0);
-  CHECK(says(printed(v), {"that was in float32, state too; in bfloat16 the loss is within"}));
+  CHECK(says(printed(v), {"that was in float32; in bfloat16 the loss is within"}));
   const plan_comparison c = s.compare(rows_of(4), 2);
   CHECK(c.counts_agree());
   CHECK(c.tokens == 32);

@@ -37,7 +37,8 @@ class machine_search {
 
   /// Sums of parts, with the first share of what weights communicate.
   const cost_graph& costs() { return prices().counted.front(); }
-  /// By its program; where layers stand for many, by few of them.
+
+  /// Prices a plan by its program; where layers stand for many, by few of them.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     return folded_ ? estimate(label, choices, order)
                    : evaluator_.whole(label, choices, order, folded_.time(costs(), choices));
@@ -131,13 +132,16 @@ class machine_search {
     const std::vector<evaluated> less = candidates();
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
-    // And what people do where their plans do not fit.
-    for (std::size_t n = 0, all = known.usual.size(); n < all; ++n)
-      for (const bool on_host : {false, true})
-        if (const evaluated e = known.usual[n]; !e.fits && !options_.over())
-          if (std::vector<int> choices = least_kept(e.p.choices, d_, on_host); !on_host || may_host())
-            known.usual.push_back(estimate(e.p.name + ", all recomputed" + (on_host ? ", state on the host" : ""),
-                                           std::move(choices), e.order));
+    // And what people do where their plans do not fit: compute all again; where even that does not, state on the host.
+    for (std::size_t n = 0, all = known.usual.size(); n < all; ++n) {
+      const evaluated e = known.usual[n];
+      std::string name = e.p.name + ", all recomputed";
+      for (bool on_host = false, fits = e.fits; !fits && !options_.over(); on_host = true) {
+        known.usual.push_back(estimate(name, least_kept(e.p.choices, d_, on_host), e.order));
+        fits = known.usual.back().fits || on_host || !may_host();
+        name += ", state on the host";
+      }
+    }
     return ended(std::move(known));
   }
 
@@ -170,8 +174,8 @@ class machine_search {
       *e = std::move(whole);
     }
     out.least = evaluator_.least;
-    out.limited = out.limited || within_limit_.limited();
-    if (fitted_by_first_) out.fitted = fitted_by_first_;
+    out.limited = within_limit_.limited();
+    out.fitted = fitted_by_first_;
     return out;
   }
 

@@ -109,20 +109,14 @@ inline std::vector<int> least_kept(std::vector<int> choices, const decision_grap
   return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
 }
 
-/// The cost graph without the choices of which `left_out(node, choice)` says so.
-template <class Left_out>
-cost_graph without(cost_graph costs, const decision_graph& d, const Left_out& left_out) {
-  for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
-      if (left_out(n, c)) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
-  return costs;
-}
-
-/// Without what keeps more than it must.
+/// The cost graph without what keeps more than it must.
 inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
-  return without(std::move(costs), d, [&](std::size_t n, std::size_t c) {
-    return c - c % d.nodes[n].kept_all() != leanest(d.nodes[n], keeping::nothing);
-  });
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const std::size_t first = leanest(d.nodes[n], keeping::nothing), end = first + d.nodes[n].kept_all();
+    for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
+      if (c < first || c >= end) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  }
+  return costs;
 }
 
 }  // namespace cfp

@@ -90,8 +90,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const verification& v) {
       << (v.apart.worst.empty() ? "" : " (" + v.apart.worst + ")") << '\n';
   for (const std::string& fault : v.faults()) out << fault << '\n';
   if (!v.stored_as.empty())
-    out << printed("that was in float32, state too; in %s the loss is within %.1e of it\n", v.stored_as.c_str(),
-                   v.stored_apart);
+    out << printed("that was in float32; in %s the loss is within %.1e of it\n", v.stored_as.c_str(), v.stored_apart);
   if (v.left_out.count > 0)
     out << printed("left out of %ld parameters: %ld that float32 rounding alone decides on one rank, most of %s\n",
                    v.left_out.of, v.left_out.count, v.left_out.most.c_str());
