@@ -135,11 +135,11 @@ class machine_search {
     // And what people do where their plans do not fit: compute all again; where even that does not, state on the host.
     for (std::size_t n = 0, all = known.usual.size(); n < all; ++n) {
       const evaluated e = known.usual[n];
-      std::string name = e.p.name + ", all recomputed";
+      std::string label = e.p.name + ", all recomputed";
       for (bool on_host = false, fits = e.fits; !fits && !options_.over(); on_host = true) {
-        known.usual.push_back(estimate(name, least_kept(e.p.choices, d_, on_host), e.order));
+        known.usual.push_back(estimate(label, least_kept(e.p.choices, d_, on_host), e.order));
         fits = known.usual.back().fits || on_host || !may_host();
-        name += ", state on the host";
+        label += ", state on the host";
       }
     }
     return ended(std::move(known));
