@@ -18,7 +18,7 @@ namespace {
 // The same choices, with all state on devices.
 std::vector<int> without_host(std::vector<int> choices, const decision_graph& d) {
   for (std::size_t n = 0; n < choices.size(); ++n)
-    if (d.nodes[n].may_host()) choices[n] %= static_cast<int>(d.nodes[n].choices() / 2);
+    if (d.nodes[n].may_host_state()) choices[n] %= static_cast<int>(d.nodes[n].choices() / 2);
   return choices;
 }
 
@@ -28,7 +28,7 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
   const recomputation again(g, blocks, segments(g, blocks), find_saved(g, ranks->lowered_for()));
   const decision_graph all_kept = decisions(g, blocks, mesh, axis_choice::regathered),
                        less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, true);
-  long most_on_host = 0;
+  long most_on_host = 0, most_of_forward = 0;
   for (int n = 0; n < 6; ++n) {
     schedule order;
     order.overlap = n % 2 == 1;
@@ -36,11 +36,14 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
     const plan p = random_plan(g, mesh, n < 3 ? all_kept : less, random, ranks->lowered_for().real_bytes, order);
     const program& code = p.code;
     const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code),
-               on_host = code.persistent_bytes(true);
+               on_host = code.host_bytes();
     most_on_host = std::max(most_on_host, on_host);
     if (n >= 3) {
       const plan on_devices = realise("", g, mesh, less, without_host(p.choices, less), ranks->lowered_for());
-      CHECK(on_devices.code.persistent_bytes() == code.persistent_bytes() + on_host);
+      long state_on_host = 0;
+      for (const buffer& b : code.buffers) state_on_host += b.on_host && b.persistent ? b.bytes : 0;
+      CHECK(on_devices.code.persistent_bytes() == code.persistent_bytes() + state_on_host);
+      most_of_forward = std::max(most_of_forward, on_host - state_on_host);
     }
     std::vector<double> taken(static_cast<std::size_t>(mesh.devices())), left(taken.size()), held(taken.size()),
         held_after(taken.size());
@@ -73,6 +76,7 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
     CHECK(static_cast<double>(seen.peak_bytes) == *std::max_element(held.begin(), held.end()));
   }
   CHECK(most_on_host > 0);
+  CHECK(most_of_forward > 0);
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_CASE("whatever a part computes again, training is the same to the bit") {
   }
 }
 
-TEST_CASE("attention stays one kernel, forward and backward, whatever is computed again") {
+TEST_CASE("attention stays one kernel, forward and backward, whatever is computed again or carried") {
   const target& on = cuda::catalogue_target(number::bfloat16);
   llama_config l = read_llama(deep_families::carried("llama-3-8b"));
   l.layers = 3, l.batch = 4, l.sequence = 256;
@@ -127,12 +127,13 @@ TEST_CASE("attention stays one kernel, forward and backward, whatever is compute
   c.attention_dropout = 0;
   for (const graph& forward : {refine(llama(l)), refine(gpt(c))})
     for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) {
-      const planned p(differentiate(forward), mesh, on);
+      const planned p(differentiate(forward), mesh, on, true);
       std::vector<int> choices = follow({"tensor", {"heads hidden"}}, p.d, mesh);
       for (std::size_t n = 0; n < choices.size(); ++n)
         if (choices[n] < 0) choices[n] = replicated(p.d.nodes[n]);
       std::size_t most = 0;
       for (const decision& n : p.d.nodes) most = std::max(most, n.choices() / n.kept_all());
+      int brought_back = 0;
       for (std::size_t level = 0; level < most; ++level) {
         std::vector<int> now = choices;
         for (std::size_t n = 0; n < now.size(); ++n) {
@@ -141,19 +142,25 @@ TEST_CASE("attention stays one kernel, forward and backward, whatever is compute
         }
         const program code = realise("level", p.g, mesh, p.d, now, on).code;
         int forwards = 0, backwards = 0, again = 0;
+        keeping how;  // of attention
         for (const instruction& i : code.code) {
+          brought_back += i.kind == instruction::carry && i.again;
           if (i.fusion < 0 || code.fusions[static_cast<std::size_t>(i.fusion)].label != "attention") continue;
           const bool back = p.g.at(i.op).when != phase::forward;
           (back ? backwards : i.again ? again : forwards) += 1;
+          for (std::size_t n = 0; n < now.size(); ++n)
+            if (const std::vector<int>& some = p.d.nodes[n].operations; std::count(some.begin(), some.end(), i.op) > 0)
+              how = p.d.nodes[n].kept[static_cast<std::size_t>(now[n])];
         }
-        INFO("mesh " << to_string(mesh) << ", level " << level);
+        INFO("mesh " << to_string(mesh) << ", level " << level << describe(how));
         CHECK(forwards == 3);
         CHECK(backwards == 3);
-        CHECK(again == (level >= 4 ? 3 : 0));
+        CHECK(again == (how.inside == keeping::nothing ? 3 : 0));
         for (const buffer& b : code.buffers)  // no scores
           if (b.root == &b - code.buffers.data() && b.offset >= 0 && b.local.size() > 2)
             CHECK(b.local[b.local.size() - 1] * b.local[b.local.size() - 2] != 256l * 256);
       }
+      CHECK(brought_back > 0);
     }
 }
 
@@ -247,7 +254,7 @@ TEST_CASE("what is kept is chosen exactly, whatever the limit") {
     const mesh_shape mesh = mesh_of({2});
     const planned p(differentiate(refine(forward)), mesh, 2, seed % 2 == 0);
     if (plans_of(p.d) > 3e4 || p.d.remade.empty()) continue;
-    on_host += std::any_of(p.d.nodes.begin(), p.d.nodes.end(), [](const decision& d) { return d.may_host(); });
+    on_host += std::any_of(p.d.nodes.begin(), p.d.nodes.end(), [](const decision& d) { return d.may_host_state(); });
     INFO("seed " << seed);
     ++graphs;
     machine m = plain_machine(mesh, 1e9, 1e8, 1e-6, {{1e-6, 1e7}});
@@ -336,7 +343,7 @@ TEST_CASE("optimizer state rests on the host where that is the fastest that fits
   const auto there = [](const searched& s, bool may) {
     long out = 0;
     for (std::size_t n = 0; n < s.decided().nodes.size(); ++n)
-      if (const decision& d = s.decided().nodes[n]; d.may_host())
+      if (const decision& d = s.decided().nodes[n]; d.may_host_state())
         out += may || d.kept[static_cast<std::size_t>(s.best()->p.choices[n])].state_on_host;
     return out;
   };

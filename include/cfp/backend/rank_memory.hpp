@@ -30,13 +30,14 @@ class rank_memory {
     for (std::size_t b = 0; b < p.buffers.size(); ++b) {
       const buffer& x = p.buffers[b];
       if (x.root != static_cast<int>(b)) continue;
-      if (!x.persistent) {
-        at_[b] = x.offset < 0 ? nullptr : arena_.get() + x.offset;
-        continue;
-      }
       if (x.on_host) {
         on_host_.push_back(where_.allocate_on_host(x.bytes));
-        fill(x, at_[b] = on_host_.back().get(), seed);
+        at_[b] = on_host_.back().get();
+        if (x.persistent) fill(x, at_[b], seed);
+        continue;
+      }
+      if (!x.persistent) {
+        at_[b] = x.offset < 0 ? nullptr : arena_.get() + x.offset;
         continue;
       }
       persistent_.push_back(where_.allocate(x.bytes));

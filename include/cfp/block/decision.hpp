@@ -40,13 +40,15 @@ struct decision {
 
   std::size_t choices() const { return names.size(); }
   /// Whether some leave the state of weights on the host; the last ones.
-  bool may_host() const { return !kept.empty() && kept[kept.size() - 1].state_on_host; }
+  bool may_host_state() const { return !kept.empty() && kept[kept.size() - 1].state_on_host; }
   /// How many choices keep all of forward; the first ones.
   std::size_t kept_all() const {
     return static_cast<std::size_t>(std::count(kept.begin(), kept.end(), keeping{})) + (kept.empty() ? choices() : 0);
   }
   /// Whether a choice keeps what it reads of other decisions until backward has read it.
   bool keeps_inputs(std::size_t choice) const { return kept.empty() || kept[choice].inputs; }
+  /// Whether what it reads of other segments rests on the host meanwhile.
+  bool hosts_borders(std::size_t choice) const { return !kept.empty() && kept[choice].border_on_host; }
 };
 
 /// A tensor that goes from one decision to another; or, if `remade` is one, does so once more for backward where the
@@ -59,9 +61,10 @@ struct decision_edge {
 struct decision_graph {
   std::vector<decision> nodes;
   std::vector<decision_edge> edges;
-  std::vector<remade_tensor> remade;  ///< their ends are nodes
-  std::vector<std::string> dropped;   ///< strategies left out before measurement, and why
-  std::set<std::string> uneven;       ///< of those the splits that do not divide, a sentence each
+  std::vector<remade_tensor> remade;   ///< their ends are nodes
+  std::vector<border_tensor> borders;  ///< likewise
+  std::vector<std::string> dropped;    ///< strategies left out before measurement, and why
+  std::set<std::string> uneven;        ///< of those the splits that do not divide, a sentence each
 };
 
 /// "replicated", "batch:data embedding:model", "partial:data"
@@ -105,10 +108,12 @@ inline std::string text_of_readers(const graph& g, const std::vector<int>& opera
   return out;
 }
 
-/// Between parts the reader says what is kept: of a tensor that it keeps the maker does not compute anything again, and
-/// of one that it does not keep it computes what it needs for it.
+/// Between parts the reader says what is kept: of a tensor that it keeps the maker does not compute anything again, nor
+/// has it brought from the host, and of one that it does not keep it computes what it needs for it. Across the borders
+/// of segments it says what rests on the host.
 inline void let_readers_keep(const graph& g, const decision_graph& d, const std::vector<int>& choices, sharding& out) {
   const auto computed_again = [&](int o) -> bool& { return out.assigned[static_cast<std::size_t>(o)].recompute; };
+  const auto on_host = [&](int o) -> bool& { return out.assigned[static_cast<std::size_t>(o)].on_host; };
   std::vector<bool> kept;  // values
   for (const bool keeps : {true, false})
     for (const remade_tensor& r : d.remade) {
@@ -116,7 +121,7 @@ inline void let_readers_keep(const graph& g, const decision_graph& d, const std:
       if (d.nodes[static_cast<std::size_t>(r.to)].keeps_inputs(choice) != keeps) continue;
       kept.resize(g.values.size());
       if (keeps) {
-        for (const int o : r.unit) computed_again(o) = false;
+        for (const int o : r.unit) computed_again(o) = on_host(o) = false;
         kept[static_cast<std::size_t>(r.value)] = true;
         continue;
       }
@@ -124,8 +129,15 @@ inline void let_readers_keep(const graph& g, const decision_graph& d, const std:
         bool all = true;
         for (const int v : g.at(o).results) all = all && !kept[static_cast<std::size_t>(v)];
         computed_again(o) = computed_again(o) || all;
+        on_host(o) = on_host(o) && !all;
       }
     }
+  for (const border_tensor& b : d.borders) {
+    const auto to = static_cast<std::size_t>(b.to);
+    if (!d.nodes[to].hosts_borders(static_cast<std::size_t>(choices[to]))) continue;
+    on_host(g[b.value].producer) = true;
+    computed_again(g[b.value].producer) = false;
+  }
 }
 
 }  // namespace detail

@@ -34,6 +34,7 @@ class decision_builder {
     for (const auto& [v, ops] : sums) add_sum(v, ops);
     for (int v = 0; v < g_.value_count(); ++v) add_flow(v);
     if (again_ != nullptr) out_.remade = again_->remade;  // between parts, which are the first nodes in their order
+    if (again_ != nullptr && may_host_) out_.borders = again_->borders;
     for (const remade_tensor& r : out_.remade)
       out_.edges.push_back({r.from, r.to, r.value, static_cast<int>(&r - out_.remade.data())});
     tell_apart();
@@ -238,7 +239,7 @@ class decision_builder {
 /// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never
 /// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice. `again`:
 /// what parts may compute again for backward, which they never gain by but memory; none: all is kept. `may_host`: the
-/// same of optimizer state on the host.
+/// same of what may rest on the host.
 inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh,
                                 axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {},
                                 const recomputation* again = nullptr, bool may_host = false) {

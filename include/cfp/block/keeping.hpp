@@ -1,4 +1,4 @@
-// What a part keeps of forward for its backward operations, and where it keeps the state of its weights.
+// What a part keeps of forward for its backward operations and where, and where the state of its weights.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,22 @@ struct keeping {
     costly,   ///< of what it reads itself: what contractions compute; the rest is made of that
     leaving,  ///< what other parts read as well
     nothing,
-  } inside = all;              ///< of what the part computes
-  bool inputs = true;          ///< what it reads of other parts
-  bool state_on_host = false;  ///< the state of its weights rests in memory of the host, and is there for their update
+    on_host,  ///< as `costly`, and that in memory of the host, from when forward has read it until backward does
+  } inside = all;               ///< of what the part computes
+  bool inputs = true;           ///< what it reads of other parts
+  bool border_on_host = false;  ///< what backward of no other part reads of other segments, likewise
+  bool state_on_host = false;   ///< the state of its weights rests there, and is on the device for their update
   friend bool operator==(const keeping&, const keeping&) = default;
 };
 
 /// For people, behind the name of a strategy; nothing if all is kept.
 inline std::string describe(const keeping& k) {
-  constexpr const char* texts[2][4] = {{"", ", cheap recomputed", ", inside recomputed", ", recomputed"},
-                                       {", inputs recomputed", ", cheap and inputs recomputed",
-                                        ", inside and inputs recomputed", ", recomputed with inputs"}};
-  return std::string(texts[k.inputs ? 0 : 1][k.inside]) + (k.state_on_host ? ", state on the host" : "");
+  constexpr const char* texts[2][5] = {
+      {"", ", cheap recomputed", ", inside recomputed", ", recomputed", ", cheap recomputed, the rest on the host"},
+      {", inputs recomputed", ", cheap and inputs recomputed", ", inside and inputs recomputed",
+       ", recomputed with inputs", ", cheap and inputs recomputed, the rest on the host"}};
+  return std::string(texts[k.inputs ? 0 : 1][k.inside]) + (k.border_on_host ? ", border on the host" : "") +
+         (k.state_on_host ? ", state on the host" : "");
 }
 
 }  // namespace cfp

@@ -1,4 +1,4 @@
-// What the parts of a graph can compute again for backward in the place of keeping it.
+// What the parts of a graph can compute again for backward, or have brought from the host, in the place of keeping it.
 #pragma once
 
 #include <cfp/block/block_structure.hpp>
@@ -25,14 +25,22 @@ struct remade_tensor {
   std::vector<int> chain;  ///< those that make it of what backward has there, ascending; none if that has it itself
 };
 
+/// A tensor of another segment that backward of one other part alone reads: it may rest on the host for that.
+struct border_tensor {
+  int value = -1;
+  int from = 0, to = 0;  ///< parts
+};
+
 /// What a part can leave out of what it computes, by how much it keeps of that.
 struct recomputed_parts {
   struct level {
     keeping::inside_t inside = keeping::all;
-    std::vector<int> operations;  ///< ascending: whose results are not kept
+    std::vector<int> operations{};  ///< ascending: whose results are not kept
+    std::vector<int> on_host{};     ///< the same of those whose results rest there
   };
-  std::vector<level> levels;  ///< that differ, but `all`
+  std::vector<level> levels;  ///< that differ, but `all`; those that put nothing on the host first
   std::vector<int> inputs;    ///< values that it reads and that others may compute again for it
+  std::vector<int> borders;   ///< the same of those that may rest on the host for it
 };
 
 /// Of a training graph, on a target by what it saves.
@@ -41,6 +49,7 @@ struct recomputation {
 
   std::vector<recomputed_parts> parts;  ///< of each
   std::vector<remade_tensor> remade;
+  std::vector<border_tensor> borders;
 };
 
 namespace detail {
@@ -82,7 +91,7 @@ class recomputation_finder {
       for (const int v : g_.at(o).results) add_uses(of_unit, v, p);
     }
     const auto level = [&](keeping::inside_t inside, const auto& leaves_out) {
-      recomputed_parts::level out{inside, {}};
+      recomputed_parts::level out{inside};
       bool any = false;
       for (const auto& [unit, operations] : units) {
         const uses& u = of_unit[unit];
@@ -99,6 +108,25 @@ class recomputation_finder {
     level(keeping::costly, [&](const std::vector<int>& some, const uses& u) { return stays(u) && is_cheap(some); });
     level(keeping::leaving, [&](const std::vector<int>&, const uses& u) { return stays(u); });
     level(keeping::nothing, [&](const std::vector<int>&, const uses& u) { return u.inside && !u.kept; });
+    add_on_host(mine);
+  }
+
+  // What is cheap computed again, and all else that backward of the part itself reads on the host: but what one kernel
+  // leaves to itself, and what is less than a matrix.
+  void add_on_host(const part& mine) {
+    std::vector<recomputed_parts::level>& levels = out_.parts[at(s_.part_of[at(mine.forward.front())])].levels;
+    recomputed_parts::level out{keeping::on_host};
+    if (!levels.empty() && levels.front().inside == keeping::costly) out.operations = levels.front().operations;
+    for (const int o : mine.forward)
+      if (!std::binary_search(out.operations.begin(), out.operations.end(), o) && rests_well(o) &&
+          read_back_by(g_.at(o).results[0]).count(s_.part_of[at(o)]) > 0)
+        out.on_host.push_back(o);
+    if (!out.on_host.empty()) levels.push_back(std::move(out));
+  }
+  bool rests_well(int o) const {
+    const operation& made = g_.at(o);
+    return !made.op->statistic && made.results.size() == 1 && g_[made.results[0]].rank() > 1 &&
+           g_[made.results[0]].type == element::real;
   }
 
   // Parts whose backward reads a value; -1: sums and updates that belong to no part.
@@ -118,6 +146,10 @@ class recomputation_finder {
     if (chooses(g_.at(g_[v].producer)) || by.size() > 1 || to < 0 || segment_[at(to)] != segment_[at(p)] ||
         g_[v].rank() == 0) {
       mine.kept = true;
+      if (by.size() == 1 && to >= 0 && !own && rests_well(g_[v].producer)) {
+        out_.parts[at(to)].borders.push_back(v);
+        out_.borders.push_back({v, p, to});
+      }
       return;
     }
     out_.parts[at(to)].inputs.push_back(v);

@@ -159,7 +159,7 @@ class machine_search {
   using clock = std::chrono::steady_clock;
 
   bool may_host() const {
-    return std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& n) { return n.may_host(); });
+    return std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& n) { return n.may_host_state(); });
   }
 
   // The plan to take has its program; where layers stand for many, that of those there are.

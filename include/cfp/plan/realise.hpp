@@ -88,10 +88,10 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
 /// of weights there.
 inline std::size_t leanest(const decision& d, keeping::inside_t least, bool on_host = false) {
   std::size_t best = 0;
-  const bool there = on_host && d.may_host();
+  const bool there = on_host && d.may_host_state();
   for (std::size_t c = 0; c < d.kept.size(); c += d.kept_all())
     if (const keeping k = d.kept[c];
-        k.inside <= least && (k.inputs || least == keeping::nothing) && k.state_on_host == there)
+        k.inside <= least && (k.inputs || least == keeping::nothing) && !k.border_on_host && k.state_on_host == there)
       best = c;
   return best;
 }

@@ -50,7 +50,9 @@ struct fuser {
     for (int x = 0; x < c.in.size(); ++x) {
       const int from = part.from[x];
       if (from < 0) {
-        if (root(c.in[x]) != root(of_part(~from).out[0])) return false;
+        if (const int made = root(of_part(~from).out[0]);
+            root(c.in[x]) != made && !(is_later && root(c.in[x]) == twice.copy_of(made)))
+          return false;
         continue;
       }
       if (is_result(c.in[x])) return false;  // y + y is no y + something else
@@ -178,8 +180,13 @@ struct fuser {
         if (is_read(b, true) || (group == 0 && needed(k))) out.out.push(b);
     }
     if (group == 1)
-      for (const int n : pattern.needs) read(n >= 0 ? read_later(static_cast<std::size_t>(n)) : of_part(~n).out[0]);
+      for (const int n : pattern.needs) read(n >= 0 ? read_later(static_cast<std::size_t>(n)) : left_by(~n));
     return out;
+  }
+  // What a part of the first group computed, where the second finds it.
+  int left_by(int part) const {
+    const int made = of_part(part).out[0], copy = twice.copy_of(root(made));
+    return copy >= 0 ? copy : made;
   }
   int read_later(std::size_t n) const { return n < later.size() && later[n] >= 0 ? later[n] : outside[n]; }
   // What comes from outside, in a fusion of the second group.

@@ -26,11 +26,13 @@ struct held_buffers {
     int update = -1;  // the operation that overwrites it, or -1
     bool materialised = false, from_outside = false;
     int on_host = -1;         // where it rests, if there
-    buffer_numbers before{};  // in which forward held what is computed again
+    buffer_numbers before{};  // in which forward held what is computed again, or rested on the host
   };
   std::vector<std::pair<int, int>> made_from{};  // buffers of `before` that were converted, ascending, and from which
   std::vector<known> known_of{};                 // each value that is touched
   std::vector<instruction> before{};             // of a step with several passes: weights brought into form once
+  std::vector<int> last_use{};                   // of memory, by root: the last instruction of forward
+  std::vector<std::pair<int, instruction>> stores{};  // to the host, and the instructions they follow
   int operation_now = -1;
   bool forward = true, again = false;  // the pass; and whether what is lowered was computed in forward before
 
@@ -107,14 +109,16 @@ struct held_buffers {
   }
 
   // Between memory of the host and of the device.
-  constexpr void carry(int from, int to) {
+  constexpr instruction carried(int from, int to) const {
     instruction i;
     i.kind = instruction::carry;
     i.op = operation_now;
+    i.again = again;
     i.in.push(from);
     i.out.push(to);
-    out.code.push_back(std::move(i));
+    return i;
   }
+  constexpr void carry(int from, int to) { out.code.push_back(carried(from, to)); }
 
   // What products read of a weight, made from what rests, where it rests.
   constexpr int narrow(int v, int from, element type) {
@@ -148,7 +152,7 @@ struct held_buffers {
         if (is_it(b)) return some == &of(v).held ? b : made_again(v, b);
     if (best < 0) throw shape_error("a partition cannot be converted: a dimension does not divide");
     const int from = made_again(v, best), result = convert_to(v, from, p);
-    if (forward && may_be_recomputed(v)) made_from.emplace_back(result, from);
+    if (forward && (may_be_recomputed(v) || may_rest_on_host(v))) made_from.emplace_back(result, from);
     return result;
   }
 
@@ -163,6 +167,10 @@ struct held_buffers {
 
   constexpr bool may_be_recomputed(int v) const {
     return g[v].producer >= 0 && plan.assigned[static_cast<std::size_t>(g[v].producer)].recompute;
+  }
+  constexpr bool may_rest_on_host(int v) const {
+    return g[v].producer >= 0 && plan.assigned[static_cast<std::size_t>(g[v].producer)].on_host &&
+           g.at(g[v].producer).when == phase::forward;
   }
   constexpr bool is_gathered_anew(int v) const {
     const int u = of(v).update;

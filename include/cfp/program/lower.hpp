@@ -54,6 +54,7 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   for (const delivery& d : wanted)
     if (d.before >= g.size()) l.get(d.value, d.held, g[d.value].type);
   if (!updates) finish_pass();
+  if (!l.stores.empty()) l.put_stores();
   l.out.passes = g.passes;
   l.out.begin = static_cast<int>(l.before.size());
   l.out.end += l.out.begin;

@@ -14,7 +14,8 @@ struct lowerer : held_buffers {
   constexpr int get(int v, const partition& p, element wanted_type) {
     const element type = stored(wanted_type, real_bytes);
     auto& have = of(v).held;
-    if (have.empty() && is_recomputed(of(v), v)) recompute(v);
+    if (have.empty() && !of(v).before.empty() && may_rest_on_host(v)) bring_back(v);
+    else if (have.empty() && is_recomputed(of(v), v)) recompute(v);
     const bool outside =
         g[v].role == value_role::input || g[v].role == value_role::constant || (forms_given && of(v).from_outside);
     if (have.empty() || outside) {
@@ -60,13 +61,38 @@ struct lowerer : held_buffers {
     return here;
   }
 
-  // Before backward: of weights that are gathered anew only what rests is held, of what is computed anew nothing.
+  // What forward held of a value it put on the host, as it was when forward had read it last.
+  constexpr void bring_back(int v) {
+    if (last_use.empty()) {
+      last_use.assign(out.buffers.size(), -1);
+      for (std::size_t i = 0; i < out.code.size() && !out.code[i].again && g.at(out.code[i].op).when == phase::forward; ++i)
+        for (const buffer_numbers* some : {&out.code[i].in, &out.code[i].out})
+          for (const int b : *some) last_use[static_cast<std::size_t>(out[b].root)] = static_cast<int>(i);
+    }
+    const int then = of(v).before[0];
+    const partition at = out[then].held;
+    const element type = out[then].type;
+    const int there = allocate(v, at, type, false);
+    out[there].on_host = true;
+    const bool was = std::exchange(again, false);
+    const int reader = std::exchange(operation_now, g[v].producer);
+    stores.emplace_back(last_use[static_cast<std::size_t>(out[then].root)], carried(then, there));
+    again = true;
+    operation_now = reader;
+    const int here = allocate(v, at, type, false);
+    carry(there, here);
+    again = was;
+    keep(v, here);
+  }
+
+  // Before backward: of weights that are gathered anew only what rests is held, of what is computed anew or rests on the
+  // host nothing.
   constexpr void forget() {
     forward = false;
     for (std::size_t at = 0; at < known_of.size(); ++at) {
       known& k = known_of[at];
-      if (is_recomputed(k, touched.empty() ? static_cast<int>(at) : touched[at].id))
-        k.before = std::exchange(k.held, {});
+      const int v = touched.empty() ? static_cast<int>(at) : touched[at].id;
+      if (may_rest_on_host(v) || is_recomputed(k, v)) k.before = std::exchange(k.held, {});
       if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) continue;
       buffer_numbers resting;
       for (int b : k.held)
@@ -85,6 +111,22 @@ struct lowerer : held_buffers {
     emit(g[v].producer);
     operation_now = reader;
     again = was;
+  }
+
+  // Where they follow.
+  constexpr void put_stores() {
+    std::sort(stores.begin(), stores.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first, a.second.out[0]) < std::pair(b.first, b.second.out[0]);
+    });
+    std::vector<instruction> code;
+    code.reserve(out.code.size() + stores.size());
+    auto next = stores.begin();
+    for (int i = -1; i < static_cast<int>(out.code.size()); ++i) {
+      if (i >= 0) code.push_back(std::move(out.code[static_cast<std::size_t>(i)]));
+      for (; next != stores.end() && next->first == i; ++next) code.push_back(std::move(next->second));
+    }
+    out.code = std::move(code);
+    out.end += static_cast<int>(stores.size());
   }
 
   constexpr int operand_index(int o, int v) const { return g.at(o).operands.find(v); }

@@ -1,4 +1,4 @@
-// Which memory of a program holds what was computed before, once more.
+// Which memory of a program holds what was computed before, once more: computed again, or brought back from the host.
 #pragma once
 
 #include <cfp/program/program.hpp>
@@ -13,9 +13,11 @@ namespace cfp::inline v0_1::detail {
 /// Pairs of roots: what forward wrote, and what backward writes when that is computed again.
 class made_again {
  public:
-  made_again(const program& p, const std::vector<int>& roots) : first_(p.buffers.size()), last_(p.buffers.size()) {
+  made_again(const program& p, const std::vector<int>& roots)
+      : first_(p.buffers.size()), last_(p.buffers.size()), copy_(p.buffers.size(), -1) {
     std::iota(first_.begin(), first_.end(), 0);
     std::iota(last_.begin(), last_.end(), 0);
+    find_copies(p, roots);
     std::map<int, std::vector<int>> of_value;  // roots that forward wrote, of values that are computed again
     std::vector<int> again;
     const auto each = [&](bool is_again, auto&& f) {
@@ -30,7 +32,7 @@ class made_again {
     });
     for (const int root : again)
       for (const int before : of_value[p[root].value])
-        if (p[before].held == p[root].held && p[before].type == p[root].type) {
+        if (p[before].held == p[root].held && p[before].type == p[root].type && !p[before].on_host) {
           first_[static_cast<std::size_t>(root)] = before;
           last_[static_cast<std::size_t>(before)] = root;
           break;
@@ -41,9 +43,20 @@ class made_again {
   int first_of(int root) const { return first_[static_cast<std::size_t>(root)]; }
   /// Where backward holds it.
   int last_of(int root) const { return last_[static_cast<std::size_t>(root)]; }
+  /// The buffer in which what a root held came back from the host; -1 if it did not.
+  int copy_of(int root) const { return copy_[static_cast<std::size_t>(root)]; }
 
  private:
-  std::vector<int> first_, last_;
+  void find_copies(const program& p, const std::vector<int>& roots) {
+    std::map<int, int> from;  // of what is on the host: the root it was in
+    for (const instruction& i : p.code) {
+      if (i.kind != instruction::carry || p[i.in[0]].persistent || p[i.out[0]].persistent) continue;
+      if (p.sets_aside(i)) from[i.out[0]] = roots[static_cast<std::size_t>(i.in[0])];
+      else if (const auto at = from.find(i.in[0]); at != from.end()) copy_[static_cast<std::size_t>(at->second)] = i.out[0];
+    }
+  }
+
+  std::vector<int> first_, last_, copy_;
 };
 
 }  // namespace cfp::detail

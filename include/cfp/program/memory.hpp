@@ -61,7 +61,8 @@ inline void reduce_in_place(program& p) {
 namespace detail {
 
 inline bool has_place(const program& p, const std::vector<lifetime>& life, std::size_t b) {
-  return p.buffers[b].root == static_cast<int>(b) && !p.buffers[b].persistent && life[b].from >= 0;
+  const buffer& x = p.buffers[b];
+  return x.root == static_cast<int>(b) && !x.persistent && !x.on_host && life[b].from >= 0;
 }
 
 struct places {

@@ -114,6 +114,11 @@ struct program {
   constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
   constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
 
+  /// Whether an instruction puts on the host what backward reads of forward: there is no hurry, but for its memory.
+  constexpr bool sets_aside(const instruction& i) const {
+    return i.kind == instruction::carry && (*this)[i.out[0]].on_host && !(*this)[i.out[0]].persistent;
+  }
+
   /// The operators of an instruction that computes: itself, or those fused in it.
   constexpr std::span<const instruction> parts(const instruction& i) const {
     if (i.fusion < 0) return {&i, 1};
@@ -126,11 +131,17 @@ struct program {
     return static_cast<int>(instruction) >= begin && static_cast<int>(instruction) < end ? passes : 1;
   }
 
-  /// Of the device, or of the host.
-  constexpr long persistent_bytes(bool on_host = false) const {
+  /// Of the device.
+  constexpr long persistent_bytes() const {
     long n = 0;
     for (const buffer& b : buffers)
-      if (b.persistent && b.on_host == on_host && b.root == &b - buffers.data()) n += b.bytes;
+      if (b.persistent && !b.on_host && b.root == &b - buffers.data()) n += b.bytes;
+    return n;
+  }
+  /// In memory of the host: state, and what backward reads of forward.
+  constexpr long host_bytes() const {
+    long n = 0;
+    for (const buffer& b : buffers) n += b.on_host ? b.bytes : 0;
     return n;
   }
 };

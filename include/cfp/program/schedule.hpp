@@ -18,7 +18,8 @@ struct schedule {
 };
 
 /// What the two streams of a program wait for. A collective that runs beside waits for all operators before it in the
-/// program, and for the collectives before it; an operator for the last collective whose memory it touches.
+/// program, and for the collectives before it; an operator for the last collective whose memory it touches, and, where
+/// something is on its way to the host, for what went there before: so its memory is free from then on.
 struct stream_order {
   std::vector<int> waits_for;  ///< per instruction: the last collective beside it that must be done, or -1
   std::vector<int> joined;  ///< per collective that runs beside: the first instruction that is known to follow its end
@@ -31,6 +32,7 @@ inline stream_order order_of(const program& p) {
   const std::vector<int> roots = detail::roots_of(p);
   std::vector<int> touched(p.buffers.size(), -1), beside;
   std::size_t first = 0;  // of those beside that are under way
+  int to_host = -1, before_that = -1;
   const auto join = [&](int upto, int at) {
     for (; first < beside.size() && beside[first] <= upto; ++first)
       out.joined[static_cast<std::size_t>(beside[first])] = at;
@@ -46,12 +48,14 @@ inline stream_order order_of(const program& p) {
     if (c.beside) {
       each([&](std::size_t b) { touched[b] = at; });
       beside.push_back(at);
+      if (p.sets_aside(c)) before_that = std::exchange(to_host, at);
       continue;
     }
     int& last = out.waits_for[i];
     each([&](std::size_t b) {
       if (first < beside.size() && touched[b] >= beside[first]) last = std::max(last, touched[b]);
     });
+    if (first < beside.size() && before_that >= beside[first]) last = std::max(last, before_that);
     if (last >= 0) join(last, at);
   }
   join(static_cast<int>(p.code.size()), static_cast<int>(p.code.size()));
@@ -74,7 +78,7 @@ inline void apply(const schedule& s, program& p) {
         for (int at = made_by[static_cast<std::size_t>(c.in[0])]; at >= 0 && !feeds[static_cast<std::size_t>(at)];
              at = made_by[static_cast<std::size_t>(p.code[static_cast<std::size_t>(at)].in[0])])
           feeds[static_cast<std::size_t>(at)] = true;
-      if (c.kind != instruction::compute) made_by[static_cast<std::size_t>(c.out[0])] = i;
+      if (c.kind != instruction::compute && !p.sets_aside(c)) made_by[static_cast<std::size_t>(c.out[0])] = i;
     }
   }
   for (int i = 0; i < size; ++i) {
@@ -82,7 +86,7 @@ inline void apply(const schedule& s, program& p) {
     const instruction& c = p.code[at];
     place[at] = i;
     const bool communicates = c.may_run_beside();
-    if (c.kind != instruction::compute && (communicates || feeds[at])) {
+    if (c.kind != instruction::compute && (communicates || feeds[at]) && !p.sets_aside(c)) {
       double earliest = range(i) - 0.5;
       for (const int b : c.in)
         if (const int w = written[static_cast<std::size_t>(p[b].root)]; w >= 0)

@@ -35,9 +35,12 @@ class cost_builder : public pair_costs {
     std::string out = fingerprint(g_, n.operations);
     for (std::size_t c = 0; c < n.assigned.size(); ++c) {
       out += n.keeps_inputs(c) ? '|' : '/';
+      if (n.hosts_borders(c)) out += '^';
       for (const assignment& a : n.assigned[c]) put(out, a);
     }
-    return out + detail::text_of_readers(g_, n.operations, remade_for(static_cast<std::size_t>(&n - d_.nodes.data())));
+    const auto index = static_cast<std::size_t>(&n - d_.nodes.data());
+    return out + detail::text_of_readers(g_, n.operations, among(d_.remade, index)) + ';' +
+           detail::text_of_readers(g_, n.operations, among(d_.borders, index));
   }
 
   // A cost graph for each way to price.
@@ -94,16 +97,20 @@ class cost_builder : public pair_costs {
     if (n.kind == decision::rest_of_weight)
       wanted.push_back({n.index, held_after(g_, n, c, n.index), n.operations.front()});
     add_made_again(n, c, into.node, wanted);
+    const std::vector<int> borders = n.hosts_borders(c) ? among(d_.borders, into.node) : std::vector<int>();
+    for (const int v : borders) plan_.assigned[static_cast<std::size_t>(g_[v].producer)].on_host = true;
     program p = lower(g_, mesh_, plan_, n.operations, real_bytes_, false, wanted, &conversions_);
     target_.complete(p, g_, reads_);
     const long unknown = unknown_;
     const figures ms = program_times(n, c, plan_, p);
     for (std::size_t w = 0; w < ms.size(); ++w) into.time[w].set(c, ms[w]);
     into.known[c] = asking_ || unknown_ == unknown;
-    const program_memory memory = memory_of(p, g_, n.keeps_inputs(c) ? std::vector<int>() : remade_for(into.node));
+    const program_memory memory =
+        memory_of(p, g_, n.keeps_inputs(c) ? std::vector<int>() : among(d_.remade, into.node));
     into.memory[c] = memory.kept;
     into.transient[c] = memory.transient;
     for (const int o : n.operations) plan_.assigned[static_cast<std::size_t>(o)] = {};
+    for (const int v : borders) plan_.assigned[static_cast<std::size_t>(g_[v].producer)] = {};
   }
 
   // Backward of a part that computes anew what another reads of it does that for the other.
@@ -120,11 +127,12 @@ class cost_builder : public pair_costs {
     }
   }
 
-  // What a part reads of others that may be computed again for it.
-  std::vector<int> remade_for(std::size_t node) const {
+  // What a part reads of others, of some tensors.
+  template <class Tensor>
+  static std::vector<int> among(const std::vector<Tensor>& some, std::size_t node) {
     std::vector<int> out;
-    for (const remade_tensor& r : d_.remade)
-      if (r.to == static_cast<int>(node)) out.push_back(r.value);
+    for (const Tensor& x : some)
+      if (x.to == static_cast<int>(node)) out.push_back(x.value);
     return out;
   }
 
