@@ -344,6 +344,7 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     options.on = streamed::gpus;
     options.type = number::bfloat16;
     options.lazy = true;
+    options.tolerance = 0.5;  // a kernel takes a second here
     options.table = "streamed_table.json";
     std::filesystem::remove(options.table);
     session s(gpt(model), options);

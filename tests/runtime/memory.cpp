@@ -36,14 +36,12 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
     const plan p = random_plan(g, mesh, n < 3 ? all_kept : less, random, ranks->lowered_for().real_bytes, order);
     const program& code = p.code;
     const long planned = code.arena_bytes + code.persistent_bytes(), most = predicted_peak(code),
-               on_host = code.host_bytes();
+               on_host = code.host_bytes(true, true);
     most_on_host = std::max(most_on_host, on_host);
     if (n >= 3) {
       const plan on_devices = realise("", g, mesh, less, without_host(p.choices, less), ranks->lowered_for());
-      long state_on_host = 0;
-      for (const buffer& b : code.buffers) state_on_host += b.on_host && b.persistent ? b.bytes : 0;
-      CHECK(on_devices.code.persistent_bytes() == code.persistent_bytes() + state_on_host);
-      most_of_forward = std::max(most_of_forward, on_host - state_on_host);
+      CHECK(on_devices.code.persistent_bytes() == code.persistent_bytes() + code.host_bytes(true, false));
+      most_of_forward = std::max(most_of_forward, code.host_bytes(false, true));
     }
     std::vector<double> taken(static_cast<std::size_t>(mesh.devices())), left(taken.size()), held(taken.size()),
         held_after(taken.size());

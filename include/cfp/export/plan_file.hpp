@@ -167,8 +167,8 @@ class plan_reader : json_reader<bad_input> {
         refuse("'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(all) +
                (want.find("/regathered") != std::string::npos
                     ? ": weights may be gathered again only where a memory limit is given"
-                : want.find(", state on the host") != std::string::npos
-                    ? ": optimizer state may rest on the host only where a memory limit is given, and is in no search"
+                : want.find(" on the host") != std::string::npos
+                    ? ": on the host may something rest only where a memory limit is given, and in no search"
                 : want.find(" recomputed") != std::string::npos
                     ? ": what forward computes may be computed again only where a memory limit is given"
                     : ": is it a plan of a model of other sizes?"));

@@ -138,10 +138,10 @@ struct program {
       if (b.persistent && !b.on_host && b.root == &b - buffers.data()) n += b.bytes;
     return n;
   }
-  /// In memory of the host: state, and what backward reads of forward.
-  constexpr long host_bytes() const {
+  /// In memory of the host: state, and of forward what backward reads.
+  constexpr long host_bytes(bool of_state, bool of_forward) const {
     long n = 0;
-    for (const buffer& b : buffers) n += b.on_host ? b.bytes : 0;
+    for (const buffer& b : buffers) n += b.on_host && (b.persistent ? of_state : of_forward) ? b.bytes : 0;
     return n;
   }
 };

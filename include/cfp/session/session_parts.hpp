@@ -240,7 +240,8 @@ CFP_INLINE void session::parts::take(found_plan out) {
   out.state_bytes = detail::role_bytes(p, g, value_role::state);
   out.kept_bytes = kept.kept - out.weight_bytes - out.state_bytes;
   out.transient_bytes = kept.transient;
-  out.host_bytes = p.host_bytes();
+  out.host_state_bytes = p.host_bytes(true, false);
+  out.host_kept_bytes = p.host_bytes(false, true);
   found = std::move(out);
   found->lines = detail::lines_of(found->best, g, decided, costs);
 }

@@ -123,6 +123,8 @@ inline std::string legend(const std::vector<plan_line>& lines) {
     out +=
         ";\nrecomputed: for backward, and not kept: all that a part makes, what is cheap of it or inside it, or its "
         "inputs";
+  if (any(", the rest on the host")) out += ";\nthe rest on the host: of what the part makes, until backward reads it";
+  if (any(", border on the host")) out += ";\nborder on the host: what it reads of other layers, until backward does";
   if (any(", state on the host")) out += ";\nstate on the host: of the optimizer, brought to the device for its update";
   const bool sends =
       std::any_of(lines.begin(), lines.end(), [](const plan_line& l) { return l.sent.total_bytes() > 0; });

@@ -69,7 +69,7 @@ struct found_plan {
   double gap = 0;          ///< how much faster, relatively, an untried plan might be
   bool from_file = false;  ///< nothing was measured
   long peak_bytes = 0, weight_bytes = 0, state_bytes = 0, kept_bytes = 0, transient_bytes = 0;  ///< of a rank
-  long host_bytes = 0;  ///< of optimizer state that rests in memory of a rank's host
+  long host_state_bytes = 0, host_kept_bytes = 0;  ///< the same in memory of a rank's host
   /// Of a rank's GPU: all its memory, and what contexts, NCCL, libraries and others take of it. 0: there is none.
   long device_bytes = 0, taken_bytes = 0;
 
