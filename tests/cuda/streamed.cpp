@@ -340,11 +340,11 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     model.batch = 2;
     const byte_text text(some_text(), model.batch, model.sequence, 5);
     session_options options;
-    options.mesh = "data=2,model=2";
+    options.mesh = "data=2";
     options.on = streamed::gpus;
     options.type = number::bfloat16;
     options.lazy = true;
-    options.tolerance = 0.5;  // a kernel takes a second here
+    options.tolerance = 0.9;  // a kernel takes long here
     options.table = "streamed_table.json";
     std::filesystem::remove(options.table);
     session s(gpt(model), options);
@@ -354,7 +354,7 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     CHECK(contains(text_of_plan.str(), "memory of a GPU: 1024.0 GiB, 0.0 taken by contexts, NCCL and libraries, "));
     CHECK(contains(s.plan().json(), "\"device_bytes\": 1099511627776"));
     const long library = static_cast<long>(cuda::matrix_library::workspace_bytes);
-    CHECK(s.plan().taken_bytes > library + stand_in::gpu_size::context + 3 * stand_in::gpu_size::communicator);
+    CHECK(s.plan().taken_bytes > library + stand_in::gpu_size::context + 2 * stand_in::gpu_size::communicator);
     CHECK(s.plan().taken_bytes < 2 * library);
     CHECK(s.plan().best.beside_bytes > 0);
     CHECK(measured > 0);
@@ -368,18 +368,22 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     CHECK(c.counts_agree());
     for (const plan_comparison::entry& e : c.plans) CHECK(e.measured_peak <= e.predicted_peak);
     s.save_state("streamed_state.safetensors");
-    // Another session plans from the table, measures at most what its lazy search asks beyond, and goes on.
+    // Another session plans from the table, measures nothing that is there again, and goes on.
+    const auto table = [&] {
+      profile_table out;
+      REQUIRE(out.load(options.table) == "");
+      return out;
+    };
+    CHECK(table().entries.size() == static_cast<std::size_t>(measured));
     session again(gpt(model), options);
-    CHECK(again.plan().measured < measured);
+    CHECK(table().entries.size() == static_cast<std::size_t>(measured + again.plan().measured));
     again.load_state("streamed_state.safetensors");
     const std::vector<double> gone_on = again.train(text, 2).loss, unbroken = s.train(text, 2).loss;
     REQUIRE(gone_on.size() == unbroken.size());
     for (std::size_t i = 0; i < unbroken.size(); ++i)  // its plan may be another one
       CHECK(std::abs(gone_on[i] - unbroken[i]) <= 1e-3 * unbroken[i]);
-    profile_table table;
-    REQUIRE(table.load(options.table) == "");
-    CHECK(!table.choices.empty());
-    for (const auto& [name, algorithm] : table.choices) CHECK(contains(name, cuda::matrix_library::name() + " "));
+    CHECK(!table().choices.empty());
+    for (const auto& [name, algorithm] : table().choices) CHECK(contains(name, cuda::matrix_library::name() + " "));
   }
   check_nothing_wrong();
 }

@@ -13,8 +13,8 @@ struct keeping {
     costly,   ///< of what it reads itself: what contractions compute; the rest is made of that
     leaving,  ///< what other parts read as well
     nothing,
-    on_host,  ///< as `costly`, and that in memory of the host, from when forward has read it until backward does
-  } inside = all;               ///< of what the part computes
+    on_host,       ///< as `costly`, and that in memory of the host, from when forward has read it until backward does
+  } inside = all;  ///< of what the part computes
   bool inputs = true;           ///< what it reads of other parts
   bool border_on_host = false;  ///< what backward of no other part reads of other segments, likewise
   bool state_on_host = false;   ///< the state of its weights rests there, and is on the device for their update

@@ -27,9 +27,7 @@ class machine_search {
         conversions_(conversions != nullptr ? *conversions : own_conversions_),
         options_(options.on(m.device.memory, conversions_.prices)), times_(m, mesh, options.known),
         programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
-        folded_(d, again), within_limit_(folded_, options_, [this](const std::vector<int>& choices) {
-          return estimate("found", choices);
-        }) {}
+        folded_(d, again), within_limit_(of_limit()) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -129,7 +127,9 @@ class machine_search {
   /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, and may
   /// leave optimizer state on the host.
   priced_plans with_less_kept(priced_plans known) {
-    const std::vector<evaluated> less = candidates();
+    std::vector<evaluated> less = candidates();
+    if (may_host() && !options_.over())  // sums do not know what runs while something is carried
+      if (auto e = of_limit().fastest(only_on_device(costs(), d_), false)) less.push_back(std::move(*e));
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
     // And what people do where their plans do not fit: compute all again; where even that does not, state on the host.
@@ -160,6 +160,10 @@ class machine_search {
 
   bool may_host() const {
     return std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& n) { return n.may_host_state(); });
+  }
+
+  limited_search of_limit() {
+    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); }};
   }
 
   // The plan to take has its program; where layers stand for many, that of those there are.

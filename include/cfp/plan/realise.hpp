@@ -109,6 +109,15 @@ inline std::vector<int> least_kept(std::vector<int> choices, const decision_grap
   return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
 }
 
+/// The cost graph without what leaves something on the host.
+inline cost_graph only_on_device(cost_graph costs, const decision_graph& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    for (std::size_t c = 0; c < d.nodes[n].kept.size(); ++c)
+      if (const keeping k = d.nodes[n].kept[c]; k.inside == keeping::on_host || k.border_on_host || k.state_on_host)
+        costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  return costs;
+}
+
 /// The cost graph without what keeps more than it must.
 inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {

@@ -65,7 +65,8 @@ struct lowerer : held_buffers {
   constexpr void bring_back(int v) {
     if (last_use.empty()) {
       last_use.assign(out.buffers.size(), -1);
-      for (std::size_t i = 0; i < out.code.size() && !out.code[i].again && g.at(out.code[i].op).when == phase::forward; ++i)
+      for (std::size_t i = 0; i < out.code.size() && !out.code[i].again && g.at(out.code[i].op).when == phase::forward;
+           ++i)
         for (const buffer_numbers* some : {&out.code[i].in, &out.code[i].out})
           for (const int b : *some) last_use[static_cast<std::size_t>(out[b].root)] = static_cast<int>(i);
     }
@@ -85,8 +86,8 @@ struct lowerer : held_buffers {
     keep(v, here);
   }
 
-  // Before backward: of weights that are gathered anew only what rests is held, of what is computed anew or rests on the
-  // host nothing.
+  // Before backward: of weights that are gathered anew only what rests is held, of what is computed anew or rests on
+  // the host nothing.
   constexpr void forget() {
     forward = false;
     for (std::size_t at = 0; at < known_of.size(); ++at) {

@@ -52,7 +52,8 @@ class made_again {
     for (const instruction& i : p.code) {
       if (i.kind != instruction::carry || p[i.in[0]].persistent || p[i.out[0]].persistent) continue;
       if (p.sets_aside(i)) from[i.out[0]] = roots[static_cast<std::size_t>(i.in[0])];
-      else if (const auto at = from.find(i.in[0]); at != from.end()) copy_[static_cast<std::size_t>(at->second)] = i.out[0];
+      else if (const auto at = from.find(i.in[0]); at != from.end())
+        copy_[static_cast<std::size_t>(at->second)] = i.out[0];
     }
   }
 
