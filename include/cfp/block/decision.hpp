@@ -44,9 +44,9 @@ struct decision {
   /// How many choices keep all of forward; the first ones.
   std::size_t kept_all() const {
     const auto keeps_all = [](const keeping& k) { return k == keeping{}; };
-    return kept.empty() ? choices()
-                        : static_cast<std::size_t>(std::partition_point(kept.begin(), kept.end(), keeps_all) -
-                                                   kept.begin());
+    return kept.empty()
+               ? choices()
+               : static_cast<std::size_t>(std::partition_point(kept.begin(), kept.end(), keeps_all) - kept.begin());
   }
   /// Whether a choice keeps what it reads of other decisions until backward has read it.
   bool keeps_inputs(std::size_t choice) const { return kept.empty() || kept[choice].inputs; }
