@@ -1,6 +1,7 @@
 // Everything there is to check and to measure on a GPU, in stages that each write a file: whole steps against the host,
 // then steps, instructions and segments against what the GPU can do at most, measured in the same run.
 #include "device.hpp"
+#include "carried.hpp"
 #include "report.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
@@ -9,12 +10,14 @@
 #include <cfp/file/new_file.hpp>
 #include <cfp/model/name_hash.hpp>
 #include <cfp/model/random_words.hpp>
+#include <cfp/plan/mesh_search.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/plan.hpp>
 #include <cfp/plan/realise.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/gpu_here.hpp>
 #include <cfp/profile/known_instructions.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/train.hpp>
 
 // CUDA's headers after Random123's, which take theirs for nvcc's.
@@ -214,7 +217,7 @@ class bench_run {
   }
 
   static const std::vector<std::string>& stages() {
-    static const std::vector<std::string> all = {"check", "step", "instructions", "prediction", "segments"};
+    static const std::vector<std::string> all = {"check", "step", "memory", "instructions", "prediction", "segments"};
     return all;
   }
 
@@ -226,6 +229,7 @@ class bench_run {
     stage_ = stage;
     const int wrong = stage == "check"          ? check_stage()
                       : stage == "step"         ? step_stage()
+                      : stage == "memory"       ? memory_stage()
                       : stage == "instructions" ? instructions_stage()
                       : stage == "prediction"   ? prediction_stage()
                                                 : segments_stage();
@@ -295,6 +299,65 @@ class bench_run {
     if (step.refused_epilogues > 0)
       std::printf("%ld products have their epilogues refused by cuBLASLt: none is expected\n", step.refused_epilogues);
     return step.refused_epilogues > 0;
+  }
+
+  // Plans within limits of memory for this GPU alone, found by what operators take on it and by what is carried to and
+  // from the host, and run. Returns how many are wrong.
+  int memory_stage() {
+    const double host_GBps = device_bench::measure_host_rate(x_.of);
+    out_["host_GBps"] = host_GBps;
+    std::printf("%.1f GB/s to and from the host\n", host_GBps);
+    const sized_model m = model_of(x_.model("alpa-gpt-1.3b"), x_.tiny ? 2 : 0, x_.tiny ? 2 : 8, x_.sequence);
+    machine here = load_machine(carried_machine("h100-8"));
+    here.levels.clear(), here.sweeps.clear();
+    here.device.host_bandwidth = 1e9 * host_GBps;
+    profile_table table = read_table();
+    known_instructions known(table.instructions, gpu_here().ms);
+    machine_options options;
+    options.lowered_for = cuda::catalogue_target(number::bfloat16);
+    options.known = &known;
+    options.memory = static_cast<long>(gpu_.memory_GiB * 1073741824 * 0.95);  // contexts and libraries take some
+    long free = 0;
+    std::vector<double> losses;
+    int wrong = 0;
+    for (const int percent : {100, 80, 60, 50, 40, 30, 20}) {
+      if (free > 0) options.memory = free / 100 * percent;
+      const std::vector<mesh_plans> found = search_meshes(m.g, here, options, meshes_of(here));
+      const evaluated* const best = found.front().plans.found();
+      if (best == nullptr) continue;
+      if (free == 0) free = best->peak;
+      const device_bench::step_figure step =
+          device_bench::time_steps(best->p.code, m.g, x_.tiny ? x_.steps : 10, random_tokens(m.g));
+      if (losses.empty()) losses = step.loss;
+      const double difference = apart(losses, step.loss);
+      // Sums of other algorithms are rounded otherwise; what is computed again or carried is the same.
+      const bool right = difference <= 2e-2 && step.peak_bytes <= best->peak + step.beside_bytes;
+      wrong += !right;
+      put_memory(percent, *best, step, difference, right);
+      table.save(path("operators"));
+      save();
+    }
+    return wrong;
+  }
+  void put_memory(int percent, const evaluated& e, const device_bench::step_figure& step, double difference,
+                  bool right) {
+    const double GB = static_cast<double>(e.peak + step.beside_bytes) / 1e9,
+                 held = static_cast<double>(step.peak_bytes) / 1e9,
+                 there = static_cast<double>(e.p.code.host_bytes(true, true)) / 1e9;
+    out_["memory"].push_back({{"percent", percent},
+                              {"plan", e.p.name},
+                              {"predicted_ms", e.when.ms},
+                              {"exposed_ms", e.when.exposed},
+                              {"measured_ms", step.step.ms},
+                              {"predicted_GB", GB},
+                              {"held_GB", held},
+                              {"on_host_GB", there},
+                              {"loss_apart", difference}});
+    std::printf(
+        "  %3d%% of the memory  %8.2f ms predicted, %8.2f measured; %6.2f GB predicted, %6.2f held, %6.2f on the "
+        "host; loss within %.1e%s\n",
+        percent, e.when.ms, step.step.ms, GB, held, there, difference, right ? "" : "  WRONG");
+    std::fflush(stdout);
   }
 
   int instructions_stage() {

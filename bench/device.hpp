@@ -25,6 +25,8 @@ struct ceilings {
   double copy_GBps = 0, bf16_TFLOPs = 0;
 };
 ceilings measure_ceilings(const sizes& of);
+/// Bytes per second, in GB, to and from page-locked memory of the host: of the slower direction.
+double measure_host_rate(const sizes& of);
 
 /// One instruction of a program as it runs on the GPU, with nothing of its data in the caches, and with all that fits.
 struct instruction_figure {
@@ -46,6 +48,8 @@ struct step_figure {
   std::size_t instructions = 0;
   double memory_bound_GB = 0;          ///< what instructions without a product read and write
   long refused_epilogues = 0;          ///< products that cuBLASLt leaves to kernels to finish
+  long peak_bytes = 0;                 ///< of the GPU's memory, what libraries take for themselves left out
+  long beside_bytes = 0;               ///< of these, what kernels said that they take beside the planned memory
   double least_MHz = 0, most_MHz = 0;  ///< of the multiprocessors, seen between steps
 };
 step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, const cfp::batch_source& data);

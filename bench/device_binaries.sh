@@ -3,13 +3,15 @@
 # GPU and no compilers: copy the tree with that folder. CUDA's libraries are linked dynamically and must be on that machine; CPU libraries go along.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${1:-build/device}
+folder=${1:-build/device} bench_build=${bench_build:-build/packed}
 . bench/build.sh
-build_bench device device_kernels device_nccl
+bench_options=(-DCFP_NATIVE=OFF -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)  # for any processor; launchers other than mpirun need no MPI
+build_bench device device_kernels device_nccl cfp
 mkdir -p "$folder"
-cp build/bench/bench_device build/tests/device/device_kernels build/tests/device_nccl "$folder/"
-ldd build/bench/bench_device build/tests/device/device_kernels build/tests/device_nccl | awk '/openblas|gfortran|quadmath/ {print $3}' | sort -u | while read -r library; do cp -L "$library" "$folder/"; done
-strip "$folder/bench_device" "$folder/device_kernels" "$folder/device_nccl"
+programs=("$bench_build"/{bench/bench_device,tests/device/device_kernels,tests/device_nccl,examples/cfp})
+cp "${programs[@]}" "$folder/"
+ldd "${programs[@]}" | awk '/openblas|gfortran|quadmath/ {print $3}' | sort -u | while read -r library; do cp -L "$library" "$folder/"; done
+strip "${programs[@]/#*\//$folder/}"
 rm -f "$folder"/*.gz
 gzip "$folder"/*
 du -sh "$folder" | awk '{print $2 ": " $1}'

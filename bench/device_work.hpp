@@ -151,6 +151,18 @@ ceilings measure_ceilings(const sizes& of) {
   return out;
 }
 
+double measure_host_rate(const sizes& of) {
+  gpu<bf16> g;
+  stopwatch watch(g);
+  const gpu<bf16>::memory memory(g);
+  const long bytes = of.copied_bytes / 4;
+  const auto here = memory.allocate(bytes);
+  const auto there = memory.allocate_on_host(bytes);
+  const double in = watch.warm([&] { g.mover(g.main()).copy(here.get(), there.get(), bytes); }, of.each).ms,
+               out = watch.warm([&] { g.mover(g.main()).copy(there.get(), here.get(), bytes); }, of.each).ms;
+  return static_cast<double>(bytes) / std::max(in, out) / 1e6;
+}
+
 std::vector<instruction_figure> time_instructions(const cfp::program& given, const cfp::graph& g, const sizes& of) {
   prepared<bf16> x(given, g, 7);
   stopwatch watch(x.device);
@@ -240,6 +252,8 @@ step_figure time_steps(const cfp::program& p, const cfp::graph& g, int steps, co
     out.most_MHz = std::max(out.most_MHz, MHz);
     out.least_MHz = s == 4 ? MHz : std::min(out.least_MHz, MHz);
   }
+  out.peak_bytes = x.device.use().peak;
+  out.beside_bytes = x.device.beside_bytes(x.p, g, 0);
   const cfp::measurement m = cfp::summarise(ms);
   out.step = {m.median, m.spread, m.repeats};
   return out;

@@ -376,6 +376,7 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     };
     CHECK(table().entries.size() == static_cast<std::size_t>(measured));
     session again(gpt(model), options);
+    CHECK(again.plan().measured < measured);
     CHECK(table().entries.size() == static_cast<std::size_t>(measured + again.plan().measured));
     again.load_state("streamed_state.safetensors");
     const std::vector<double> gone_on = again.train(text, 2).loss, unbroken = s.train(text, 2).loss;

@@ -18,6 +18,9 @@ struct keeping {
   bool inputs = true;           ///< what it reads of other parts
   bool border_on_host = false;  ///< what backward of no other part reads of other segments, likewise
   bool state_on_host = false;   ///< the state of its weights rests there, and is on the device for their update
+
+  /// Whether something of forward waits on the host for backward.
+  constexpr bool activations_on_host() const { return inside == on_host || border_on_host; }
   friend bool operator==(const keeping&, const keeping&) = default;
 };
 

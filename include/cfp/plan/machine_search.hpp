@@ -93,19 +93,7 @@ class machine_search {
   /// The best plans within the limit by their sums of parts, one per share of weights' communication that is counted:
   /// different ones, not yet in order. Empty if nothing was found to fit.
   std::vector<evaluated> candidates() {
-    std::vector<evaluated> out;
-    for (const cost_graph& sums : prices().counted) {
-      const auto begin = clock::now();
-      if (!out.empty() && options_.over()) break;
-      std::optional<evaluated> best = within_limit_.fastest(sums, out.empty());
-      if (!best) break;  // memory is the same for all
-      best->seconds = since(begin);
-      if (out.empty()) fitted_by_first_ = within_limit_.fitted();
-      bool known = false;
-      for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
-      if (!known) out.push_back(std::move(*best));
-    }
-    return out;
+    return candidates(within_limit_, [](const cost_graph& sums) -> const cost_graph& { return sums; });
   }
 
   /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that
@@ -125,11 +113,17 @@ class machine_search {
   }
 
   /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, and may
-  /// leave optimizer state on the host.
+  /// leave it and the state of weights on the host. Sums of parts do not know what runs while something is carried, so
+  /// that more choices may find less: plans that leave only state there, and nothing, are searched for beside them.
   priced_plans with_less_kept(priced_plans known) {
     std::vector<evaluated> less = candidates();
-    if (may_host() && !options_.over())  // sums do not know what runs while something is carried
-      if (auto e = of_limit().fastest(only_on_device(costs(), d_), false)) less.push_back(std::move(*e));
+    for (const bool may_state : {true, false}) {
+      if (!may_host() || options_.over()) break;
+      limited_search search = of_limit();
+      for (evaluated& e :
+           candidates(search, [&](const cost_graph& sums) { return only_on_device(sums, d_, may_state); }))
+        less.push_back(std::move(e));
+    }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
     // And what people do where their plans do not fit: compute all again; where even that does not, state on the host.
@@ -160,6 +154,25 @@ class machine_search {
 
   bool may_host() const {
     return std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& n) { return n.may_host_state(); });
+  }
+
+  // The same of what `only` leaves of the sums.
+  template <class Only>
+  std::vector<evaluated> candidates(limited_search& search, const Only& only) {
+    std::vector<evaluated> out;
+    const bool all = &search == &within_limit_;
+    for (const cost_graph& sums : prices().counted) {
+      const auto begin = clock::now();
+      if (!out.empty() && options_.over()) break;
+      std::optional<evaluated> best = search.fastest(only(sums), out.empty());
+      if (!best) break;  // memory is the same for all
+      best->seconds = since(begin);
+      if (all && out.empty()) fitted_by_first_ = search.fitted();
+      bool known = false;
+      for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
+      if (!known) out.push_back(std::move(*best));
+    }
+    return out;
   }
 
   limited_search of_limit() {

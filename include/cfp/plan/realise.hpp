@@ -74,13 +74,20 @@ inline std::string describe(const collective_count& n) {
   return out + size;
 }
 
+/// The cost graph without the choices c of decisions n of which `dropped(n, c)` holds.
+template <class Dropped>
+cost_graph without(cost_graph costs, const Dropped& dropped) {
+  for (std::size_t n = 0; n < costs.nodes.size(); ++n)
+    for (std::size_t c = 0; c < costs.nodes[n].time.size(); ++c)
+      if (dropped(n, c)) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  return costs;
+}
+
 /// The cost graph with some decisions fixed (choice >= 0).
 inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
-  for (std::size_t n = 0; n < choices.size(); ++n)
-    for (std::size_t c = 0; c < costs.nodes[n].time.size(); ++c)
-      if (choices[n] >= 0 && static_cast<int>(c) != choices[n])
-        costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
-  return costs;
+  return without(std::move(costs), [&](std::size_t n, std::size_t c) {
+    return n < choices.size() && choices[n] >= 0 && static_cast<int>(c) != choices[n];
+  });
 }
 
 /// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
@@ -109,23 +116,21 @@ inline std::vector<int> least_kept(std::vector<int> choices, const decision_grap
   return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
 }
 
-/// The cost graph without what leaves something on the host.
-inline cost_graph only_on_device(cost_graph costs, const decision_graph& d) {
-  for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    for (std::size_t c = 0; c < d.nodes[n].kept.size(); ++c)
-      if (const keeping k = d.nodes[n].kept[c]; k.inside == keeping::on_host || k.border_on_host || k.state_on_host)
-        costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
-  return costs;
+/// The cost graph without what leaves something on the host; `may_state`: but the state of weights.
+inline cost_graph only_on_device(cost_graph costs, const decision_graph& d, bool may_state) {
+  return without(std::move(costs), [&](std::size_t n, std::size_t c) {
+    if (d.nodes[n].kept.empty()) return false;
+    const keeping k = d.nodes[n].kept[c];
+    return k.activations_on_host() || (k.state_on_host && !may_state);
+  });
 }
 
 /// The cost graph without what keeps more than it must.
 inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
-  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    const std::size_t first = leanest(d.nodes[n], keeping::nothing), end = first + d.nodes[n].kept_all();
-    for (std::size_t c = 0; c < d.nodes[n].choices(); ++c)
-      if (c < first || c >= end) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
-  }
-  return costs;
+  return without(std::move(costs), [&](std::size_t n, std::size_t c) {
+    const std::size_t first = leanest(d.nodes[n], keeping::nothing);
+    return c < first || c >= first + d.nodes[n].kept_all();
+  });
 }
 
 }  // namespace cfp
