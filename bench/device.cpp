@@ -307,7 +307,8 @@ class bench_run {
     const double host_GBps = device_bench::measure_host_rate(x_.of);
     out_["host_GBps"] = host_GBps;
     std::printf("%.1f GB/s to and from the host\n", host_GBps);
-    const sized_model m = model_of(x_.model("alpa-gpt-1.3b"), x_.tiny ? 2 : 0, x_.tiny ? 2 : 8, x_.sequence);
+    const sized_model m =
+        model_of(x_.model("alpa-gpt-1.3b"), x_.tiny ? 4 : 0, x_.tiny ? 4 : 8, x_.tiny ? 32 : x_.sequence);
     machine here = load_machine(carried_machine("h100-8"));
     here.levels.clear(), here.sweeps.clear();
     here.device.host_bandwidth = 1e9 * host_GBps;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # device_program.sh CFP FILE [OPTION...]: the program cfp as people run it where there is one GPU: alone, and by two processes that share it.
-# Each command must end well within two minutes. What was run and what it said goes into FILE. OPTIONs come last and overrule.
+# Each command must end well within two minutes. What was run and what it said goes into FILE. OPTIONs: which model, and how large.
 set -uo pipefail
 cfp=$1 file=$2
 shift 2
@@ -21,7 +21,8 @@ said() {  # said WORDS COMMAND...: ends with 0, and says these
     failed=1
   fi
 }
-common=(--backend cuda --type bfloat16 --model examples/models/gpt2.json --text LICENSE --layers 4 --batch 8 --seq 256 --steps 5 --compare 5 "$@")
+[ $# -gt 0 ] || set -- --model examples/models/gpt2.json --layers 4 --batch 8 --seq 256 --steps 5 --compare 5
+common=(--backend cuda --type bfloat16 --text LICENSE "$@")
 said "verified over" "$cfp" run --mesh gpu=1 "${common[@]}"
 said "verified over" bash tests/launch.sh 2 "$cfp" run --mesh data=2 --share-gpus "${common[@]}"
 rm -f "$file.said"

@@ -98,10 +98,10 @@ bool empty_here() {
                      [](cudaStream_t s) { return s->device != device || s->operations.empty(); });
 }
 
-// Page-locked memory: where it begins, its bytes, and how much on its way reads or writes it.
+// Page-locked memory: where it begins, its bytes, and how much on its way reads it or writes it.
 struct pinned {
   std::size_t bytes = 0;
-  int in_use = 0;
+  int read = 0, written = 0;
 };
 std::map<const char*, pinned> all_pinned;
 std::map<void*, std::pair<int, long>> blocks;  // of memory of GPUs: of which, bytes
@@ -145,21 +145,23 @@ cudaError_t put_work(cudaStream_t stream, std::function<void()> run) {
   return cudaSuccess;
 }
 
-// A copy from or to page-locked memory, which until then must be neither freed nor, where it is read, written. What is
-// to come there is no number before it comes.
+// A copy from or to page-locked memory, which until then must be neither freed nor, where it is read, written by the
+// host. What is to come there is no number before it comes, unless it is read before. In a graph all is as the streams
+// have it: GPUs keep there what is theirs.
 struct pinned_copy {
   void* to;
   const void* from;
-  std::size_t bytes, given;
+  std::size_t bytes, given = 0;
   std::shared_ptr<void> used;
 
-  pinned_copy(void* t, const void* f, std::size_t n) : to(t), from(f), bytes(n) {
+  pinned_copy(void* t, const void* f, std::size_t n, bool in_graph) : to(t), from(f), bytes(n) {
     pinned* const source = pinned_at(f);
     pinned* const place = source != nullptr ? source : pinned_at(t);
-    if (source == nullptr) std::memset(t, 0xff, n);
-    given = source != nullptr ? contents(f, n) : 0;
-    ++place->in_use;
-    used = {nullptr, [place](void*) { --place->in_use; }};
+    int& uses = source != nullptr ? place->read : place->written;
+    if (source == nullptr && !in_graph && place->read == 0) std::memset(t, 0xff, n);
+    if (source != nullptr && !in_graph && place->written == 0) given = contents(f, n);
+    ++uses;
+    used = {nullptr, [&uses](void*) { --uses; }};
   }
   void operator()() const {
     if (given != 0 && contents(from, bytes) != given) ++seen.misuses;
@@ -317,7 +319,7 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
 cudaError_t cudaFreeHost(void* memory) {
   const lock l(mutex);
   const auto at = all_pinned.find(static_cast<char*>(memory));
-  if (at == all_pinned.end() || at->second.in_use > 0) {
+  if (at == all_pinned.end() || at->second.read + at->second.written > 0) {
     ++seen.misuses;
     return cudaErrorInvalidValue;
   }
@@ -424,7 +426,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   std::function<void()> by_pinned;
   {
     const lock l(mutex);
-    if (pinned_at(from) != nullptr || pinned_at(to) != nullptr) by_pinned = pinned_copy(to, from, bytes);
+    if (pinned_at(from) != nullptr || pinned_at(to) != nullptr)
+      by_pinned = pinned_copy(to, from, bytes, find(stream).captured != nullptr);
   }
   if (by_pinned) return put_work(stream, std::move(by_pinned));
   return put_work(stream, [=] { std::memcpy(to, from, bytes); });
