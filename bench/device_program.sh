@@ -21,7 +21,7 @@ said() {  # said WORDS COMMAND...: ends with 0, and says these
     failed=1
   fi
 }
-[ $# -gt 0 ] || set -- --model examples/models/gpt2.json --layers 4 --batch 8 --seq 256 --steps 5 --compare 5
+[ $# -gt 0 ] || set -- --model examples/models/gpt2.json --vocabulary 1024 --layers 2 --batch 4 --seq 128 --steps 5 --compare 5
 common=(--backend cuda --type bfloat16 --text LICENSE "$@")
 said "verified over" "$cfp" run --mesh gpu=1 "${common[@]}"
 said "verified over" bash tests/launch.sh 2 "$cfp" run --mesh data=2 --share-gpus "${common[@]}"

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -59,6 +60,20 @@ void each_element(const extents& global, const partition& held, const mesh_shape
   });
 }
 
+namespace detail {
+/// Calls part(from, to) on pieces of [0, n), each by a thread of its own where there is much to do: weights may be as
+/// many as memory holds.
+template <class Part>
+void in_parts(long n, const Part& part) {
+  constexpr long of_a_thread = 1 << 20;
+  const long here = std::max(1l, static_cast<long>(std::thread::hardware_concurrency()));
+  const long threads = std::clamp(n / of_a_thread, 1l, here);
+  std::vector<std::jthread> others;
+  for (long t = 1; t < threads; ++t) others.emplace_back([=, &part] { part(n * t / threads, n * (t + 1) / threads); });
+  part(0, n / threads);
+}
+}  // namespace detail
+
 /// Fills a device's piece of a tensor of numbers as its `filling` says.
 template <class T>
 void fill_numbers(T* out, const value& v, const partition& held, const mesh_shape& mesh, int device,
@@ -66,8 +81,9 @@ void fill_numbers(T* out, const value& v, const partition& held, const mesh_shap
   const std::uint64_t id = name_hash(v.label.view());
   using wide = wide_t<T>;
   const wide base = static_cast<wide>(v.fill.constant), deviation = static_cast<wide>(v.fill.deviation);
+  const long count = elements(local_shape(held, v.shape, mesh));
   if (v.fill.deviation == 0) {
-    std::fill_n(out, elements(local_shape(held, v.shape, mesh)), T(base));
+    detail::in_parts(count, [&](long from, long to) { std::fill(out + from, out + to, T(base)); });
     return;
   }
   if (v.fill.periodic) {
@@ -76,18 +92,22 @@ void fill_numbers(T* out, const value& v, const partition& held, const mesh_shap
       period[i] =
           T(base + deviation * static_cast<wide>(
                                    r123::boxmuller(random_words(seed, id, i).v[0], random_words(seed, id, i).v[1]).x));
-    each_run(v.shape, held, mesh, device, [&](long i, long global, long count) {
-      for (long k = 0; k < count;) {
-        const long from = (global + k) & 4095, n = std::min(count - k, 4096 - from);
+    each_run(v.shape, held, mesh, device, [&](long i, long global, long run) {
+      for (long k = 0; k < run;) {
+        const long from = (global + k) & 4095, n = std::min(run - k, 4096 - from);
         std::copy_n(period.data() + from, n, out + i + k);
         k += n;
       }
     });
     return;
   }
-  each_element(v.shape, held, mesh, device, [&](long i, long global) {
-    const auto w = random_words(seed, id, static_cast<std::uint64_t>(global));
-    out[i] = T(base + deviation * static_cast<wide>(r123::boxmuller(w.v[0], w.v[1]).x));
+  detail::in_parts(count, [&](long from, long to) {
+    each_run(v.shape, held, mesh, device, [&](long i, long global, long run) {
+      for (long k = std::max(from - i, 0l); k < std::min(to - i, run); ++k) {
+        const auto w = random_words(seed, id, static_cast<std::uint64_t>(global + k));
+        out[i + k] = T(base + deviation * static_cast<wide>(r123::boxmuller(w.v[0], w.v[1]).x));
+      }
+    });
   });
 }
 

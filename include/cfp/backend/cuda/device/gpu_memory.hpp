@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace cfp::inline v0_1::cuda {
 
@@ -57,19 +56,19 @@ struct gpu_memory {
   }
   template <class Fill>
   void write(void* at, long bytes, const Fill& fill) const {
-    std::vector<std::byte> here(static_cast<std::size_t>(bytes));
-    fill(here.data());
-    check(cudaMemcpyAsync(at, here.data(), here.size(), cudaMemcpyHostToDevice, on->main().stream()),
-          "copy to the GPU");
+    const auto size = static_cast<std::size_t>(bytes);
+    const auto here = std::make_unique_for_overwrite<std::byte[]>(size);
+    fill(here.get());
+    check(cudaMemcpyAsync(at, here.get(), size, cudaMemcpyHostToDevice, on->main().stream()), "copy to the GPU");
     on->wait();
   }
   template <class Use>
   void read(const void* at, long bytes, const Use& use_them) const {
-    std::vector<std::byte> here(static_cast<std::size_t>(bytes));
-    check(cudaMemcpyAsync(here.data(), at, here.size(), cudaMemcpyDeviceToHost, on->main().stream()),
-          "copy from the GPU");
+    const auto size = static_cast<std::size_t>(bytes);
+    const auto here = std::make_unique_for_overwrite<std::byte[]>(size);
+    check(cudaMemcpyAsync(here.get(), at, size, cudaMemcpyDeviceToHost, on->main().stream()), "copy from the GPU");
     on->wait();
-    use_them(here.data());
+    use_them(here.get());
   }
 };
 
