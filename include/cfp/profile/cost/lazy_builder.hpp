@@ -20,6 +20,10 @@ class lazy_builder : public cost_builder {
   /// The cost graph as far as times are known.
   partly_known costs_so_far() {
     std::vector<cost_graph> out = collect({});
+    if (told_by_table()) {
+      unique_.clear();
+      out = collect({});
+    }
     return {std::move(out[0]), std::move(out[1])};
   }
 
@@ -62,6 +66,8 @@ class lazy_builder : public cost_builder {
 
  protected:
   std::size_t ways() const override { return 2; }
+  /// Whether what was known before tells now of the bounds of the rest.
+  virtual bool told_by_table() { return false; }
   /// Measures once more what may have been disturbed; false if there is nothing.
   virtual bool measured_again() { return false; }
 

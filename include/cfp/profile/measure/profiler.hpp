@@ -110,7 +110,7 @@ class profiler : public lazy_builder {
     program code;
     measure_options options;
     double bound = 0;  ///< before it was run
-    int left = 2;      ///< how often it may be measured again
+    int left = 2;      ///< how often it may be measured again; none of what was in the table
   };
 
   measurement run_program(const program& p, measure_options options) {
@@ -128,8 +128,13 @@ class profiler : public lazy_builder {
   template <class Make>
   figures look_up(const std::string& k, const measure_options& options, const Make& make) {
     wanted.insert(k);
-    if (const auto at = table_.entries.find(k); at != table_.entries.end())
+    if (const auto at = table_.entries.find(k); at != table_.entries.end()) {
+      if (run_.insert(k).second) {  // by an earlier profiler
+        measured_.push_back({k, make(), options, 0, 0});
+        found_ = true;
+      }
       return {at->second.median, at->second.median};
+    }
     ++unknown_;
     program p = make();
     if (!asking_) {
@@ -138,6 +143,7 @@ class profiler : public lazy_builder {
     }
     if (tell) tell(measured, 0, k);
     ++measured;
+    run_.insert(k);
     const double bound = bounds_.of(of_what(k), p, random_).least;
     const auto begin = std::chrono::steady_clock::now();
     const measurement m = table_.entries[k] = replay ? recorded(k, p) : run_program(p, options);
@@ -154,7 +160,8 @@ class profiler : public lazy_builder {
     return replay->entries.at(k);
   }
 
-  bool measured_again() override {
+  // What takes longer than its instructions did elsewhere, and may be measured again.
+  std::vector<job*> compared() {
     std::vector<job*> again;
     std::vector<program_bounds::run> programs;
     for (job& j : measured_) {
@@ -164,6 +171,17 @@ class profiler : public lazy_builder {
     }
     bounds_.compare(programs);
     bounds_moved_ = true;
+    return again;
+  }
+
+  bool told_by_table() override {
+    if (!std::exchange(found_, false)) return false;
+    compared();
+    return true;
+  }
+
+  bool measured_again() override {
+    const std::vector<job*> again = compared();
     if (replay || oversubscribed_) return false;
     int done = 0;
     for (job* j : again) {
@@ -210,7 +228,9 @@ class profiler : public lazy_builder {
   backend& on_;
   profile_table& table_;
   program_bounds bounds_;
-  std::vector<job> measured_;
+  std::vector<job> measured_;  // or found in the table
+  std::set<std::string> run_;  // those
+  bool found_ = false;         // some of them in the table, and not compared yet
   double seconds_ = 0;         // measuring
   const bool oversubscribed_;  // these times are no timings, once is enough
 };
