@@ -7,6 +7,7 @@
 #include <cfp/program/call.hpp>
 #include <cfp/program/fuse.hpp>
 
+#include <algorithm>
 #include <optional>
 
 namespace cfp::inline v0_1::cuda {
@@ -36,6 +37,7 @@ struct attention_binder {
   const fusion& f;
   int device;
   attention_call out{};
+  int batches = 0;  // factors that a batch is made of: tokens may go in groups of sequences
   bool grouped = false, fits = true;
 
   call call_of(int part) const { return bind_call(p, g, f.parts[static_cast<std::size_t>(part)], device); }
@@ -51,10 +53,24 @@ struct attention_binder {
     return n;
   }
 
+  // How far the next one of all batches is: as far everywhere.
+  long batch_stride(const call& c, const call_tensor& t, const pattern& dims) {
+    long stride = 0, n = 1;
+    for (int d = batches - 1; d >= 0; --d) {
+      const long size = c.size[dims.factors[d]], far = t.stride[dims.factors[d]];
+      if (size == 1) continue;
+      if (n == 1) stride = far;
+      fits = fits && far == n * stride;
+      n *= size;
+    }
+    fits = fits && n == out.batch;
+    return stride;
+  }
+
   // A tensor of batch, heads, [group,] rows and depth, in this order.
   attention_tensor tensor(const call& c, const call_tensor& t, const pattern& dims, bool of_queries) {
     const bool with_group = of_queries && grouped;
-    const int rows = 2 + with_group;  // where they stand
+    const int rows = batches + 1 + with_group;  // where they stand
     attention_tensor x;
     fits = fits && !t.wide && dims.factors.size() > rows + 1 && depth_of(c, t, dims, rows + 1) == out.depth;
     if (!fits) return x;
@@ -62,9 +78,9 @@ struct attention_binder {
       fits = fits && c.size[dims.factors[d]] == size;
       stride = t.stride[dims.factors[d]];
     };
-    take(0, out.batch, x.batch);
-    take(1, out.heads, x.head);
-    if (with_group) take(2, out.group, x.group);
+    x.batch = batch_stride(c, t, dims);
+    take(batches, out.heads, x.head);
+    if (with_group) take(batches + 1, out.group, x.group);
     take(rows, of_queries ? out.queries : out.keys, x.row);
     return x;
   }
@@ -73,14 +89,19 @@ struct attention_binder {
     const call scores = call_of(0), max = call_of(1), sum = call_of(4);
     const rule& r = scores.r();
     const pattern &q = r.operands[0], &k = r.operands[1];
-    grouped = q.factors.size() == k.factors.size() + 1;
-    if (k.factors.size() < 4 || (q.factors.size() != k.factors.size() && !grouped) || max.r().coordinates.size() != 2)
-      return false;
+    const auto of_scores = [&](const pattern& x) {
+      return static_cast<int>(
+          std::count_if(x.factors.begin(), x.factors.end(), [&](int i) { return r.results[0].dim_of(i) >= 0; }));
+    };
+    batches = of_scores(k) - 2;
+    grouped = of_scores(q) == batches + 3;
+    if (batches < 1 || (of_scores(q) != batches + 2 && !grouped) || max.r().coordinates.size() != 2) return false;
     const auto size = [&](const pattern& of, int d) { return scores.size[of.factors[d]]; };
-    out.batch = size(k, 0), out.heads = size(k, 1), out.keys = size(k, 2),
-    out.depth = depth_of(scores, scores.operand[1], k, 3);
-    out.group = grouped ? size(q, 2) : 1;
-    out.queries = size(q, grouped ? 3 : 2);
+    for (int b = 0; b < batches; ++b) out.batch *= size(k, b);
+    out.heads = size(k, batches), out.keys = size(k, batches + 1);
+    out.depth = depth_of(scores, scores.operand[1], k, batches + 2);
+    out.group = grouped ? size(q, batches + 1) : 1;
+    out.queries = size(q, batches + 1 + grouped);
     out.first_query = max.start[max.r().coordinates[0]];
     out.first_key = max.start[max.r().coordinates[1]];
     out.scale = max.op->scalars[0];
