@@ -7,10 +7,12 @@
 
 #include "../runtime/small.hpp"
 
+#include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/profile/table.hpp>
+#include <cfp/program/find_saved.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>
@@ -71,9 +73,14 @@ outcome run_on(backend& on, const program& p, const graph& g, const batch_source
   return out;
 }
 
-void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long steps) {
+// Says how much of the programs is carried to the host and back.
+long check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long steps, bool may_host = false) {
   const byte_text text = text_for(g);
-  const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+  const block_structure blocks = parallel_blocks(g);
+  const recomputation again(g, blocks, segments(g, blocks), find_saved(g, cuda::catalogue_target(number::float32)));
+  const decision_graph d =
+      decisions(g, blocks, mesh, axis_choice::regathered, {}, may_host ? &again : nullptr, may_host);
+  long carried = 0;
   std::mt19937 random(7);
   for (int n = 0; n < plans; ++n) {
     CAPTURE(to_string(mesh), n);
@@ -85,6 +92,7 @@ void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
       const std::unique_ptr<backend> here = streamed::gpus_with<streamed::host_products>(mesh, number::float32),
                                      at_once = emulated_gpus(mesh, number::float32);
       here->lowered_for().complete(p.code, g);
+      for (const instruction& i : p.code.code) carried += i.kind == instruction::carry;
       const outcome a = run_on(*here, p.code, g, text, steps), b = run_on(*at_once, p.code, g, text, steps);
       CHECK(a.result.loss == b.result.loss);
       CHECK(a.result.change == b.result.change);
@@ -97,6 +105,7 @@ void check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
     }
     check_nothing_wrong();
   }
+  return carried;
 }
 
 // What ranks say when job(rank, step) is called before each step of a training, which waits for each or runs ahead.
@@ -153,6 +162,10 @@ TEST_CASE("micro-batches and clipping in streams and graphs") {
   how.micro_batches = 2;
   const graph g = differentiate(refine(gpt(c)), how);
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
+}
+
+TEST_CASE("state and what backward reads rest on the host, in streams and graphs too") {
+  CHECK(check_as_at_once(differentiate(refine(gpt(one_layer()))), mesh_of({2}), 4, 3, true) > 10);
 }
 
 TEST_CASE("steps are issued while those before are on their way, at most two passes") {

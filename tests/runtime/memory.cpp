@@ -4,8 +4,11 @@
 #include "../counting_new.hpp"
 #include "small.hpp"
 
+#include <cfp/backend/fill.hpp>
 #include <cfp/program/find_saved.hpp>
 #include <cfp/session/race.hpp>
+
+#include <set>
 
 namespace memory_tests {
 
@@ -122,6 +125,28 @@ TEST_CASE("a buffer gets the lowest place that is free while it lives") {
       all.push_back({when, at, at + bytes});
     }
   }
+}
+
+TEST_CASE("a weight of many numbers is filled alike whole, by several threads, and in pieces, by one each") {
+  value v;
+  v.label = long_name("large");
+  v.shape = {{3, 1 << 20}, 2};
+  v.fill.constant = 0.5, v.fill.deviation = 0.25;
+  std::vector<float> all(static_cast<std::size_t>(elements(v.shape)));
+  fill_numbers(all.data(), v, partition::replicated(2), mesh_of({1}), 0, 5);
+  const mesh_shape mesh = mesh_of({4});
+  partition held = partition::replicated(2);
+  held.dims[1].push(0);
+  for (int device = 0; device < 4; ++device) {
+    std::vector<float> piece(all.size() / 4);
+    fill_numbers(piece.data(), v, held, mesh, device, 5);
+    long apart = 0;
+    each_element(v.shape, held, mesh, device, [&](long i, long global) {
+      apart += piece[static_cast<std::size_t>(i)] != all[static_cast<std::size_t>(global)];
+    });
+    CHECK(apart == 0);
+  }
+  CHECK(std::set<float>(all.begin(), all.end()).size() > all.size() / 10);  // and not with one number
 }
 
 }  // namespace memory_tests
