@@ -78,8 +78,8 @@ long check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
   const byte_text text = text_for(g);
   const block_structure blocks = parallel_blocks(g);
   const recomputation again(g, blocks, segments(g, blocks), find_saved(g, cuda::catalogue_target(number::float32)));
-  const decision_graph d =
-      decisions(g, blocks, mesh, axis_choice::regathered, {}, may_host ? &again : nullptr, may_host);
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered, {}, may_host ? &again : nullptr,
+                                     may_host ? keeping::weights_on_host : keeping::on_device);
   long carried = 0;
   std::mt19937 random(7);
   for (int n = 0; n < plans; ++n) {

@@ -18,10 +18,10 @@ using namespace small_tests;
 
 namespace {
 
-// The same choices, with all state on devices.
+// The same choices, with all weights and state on devices.
 std::vector<int> without_host(std::vector<int> choices, const decision_graph& d) {
   for (std::size_t n = 0; n < choices.size(); ++n)
-    if (d.nodes[n].may_host_state()) choices[n] %= static_cast<int>(d.nodes[n].choices() / 2);
+    if (d.nodes[n].furthest_rest() > keeping::on_device) choices[n] %= static_cast<int>(d.nodes[n].choices() / 3);
   return choices;
 }
 
@@ -30,7 +30,7 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
   const block_structure blocks = parallel_blocks(g);
   const recomputation again(g, blocks, segments(g, blocks), find_saved(g, ranks->lowered_for()));
   const decision_graph all_kept = decisions(g, blocks, mesh, axis_choice::regathered),
-                       less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, true);
+                       less = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, keeping::weights_on_host);
   long most_on_host = 0, most_of_forward = 0;
   for (int n = 0; n < 6; ++n) {
     schedule order;

@@ -39,8 +39,8 @@ struct decision {
   shared_list<std::string> names;                 ///< [choice], for people
 
   std::size_t choices() const { return names.size(); }
-  /// Whether some leave the state of weights on the host; the last ones.
-  bool may_host_state() const { return !kept.empty() && kept[kept.size() - 1].state_on_host; }
+  /// How far some leave weights and their state on the host; the last ones.
+  keeping::resting_t furthest_rest() const { return kept.empty() ? keeping::on_device : kept[kept.size() - 1].rests; }
   /// How many choices keep all of forward; the first ones.
   std::size_t kept_all() const {
     const auto keeps_all = [](const keeping& k) { return k == keeping{}; };
@@ -68,6 +68,13 @@ struct decision_graph {
   std::vector<border_tensor> borders;  ///< likewise
   std::vector<std::string> dropped;    ///< strategies left out before measurement, and why
   std::set<std::string> uneven;        ///< of those the splits that do not divide, a sentence each
+
+  /// How far some choice leaves weights and their state on the host.
+  keeping::resting_t furthest_rest() const {
+    keeping::resting_t out = keeping::on_device;
+    for (const decision& n : nodes) out = std::max(out, n.furthest_rest());
+    return out;
+  }
 };
 
 /// "replicated", "batch:data embedding:model", "partial:data"

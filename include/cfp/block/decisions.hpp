@@ -15,8 +15,8 @@ namespace detail {
 class decision_builder {
  public:
   decision_builder(const graph& g, const block_structure& s, const mesh_shape& mesh, axis_choice::rest_t furthest,
-                   const held_axis& held, const recomputation* again, bool may_host)
-      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), may_host_(may_host),
+                   const held_axis& held, const recomputation* again, keeping::resting_t on_host)
+      : g_(g), s_(s), mesh_(mesh), furthest_(furthest), held_(held), again_(again), on_host_(on_host),
         owner_(g.operations.size(), -1), known_(g), partitions_(g) {}
 
   decision_graph run() {
@@ -34,7 +34,7 @@ class decision_builder {
     for (const auto& [v, ops] : sums) add_sum(v, ops);
     for (int v = 0; v < g_.value_count(); ++v) add_flow(v);
     if (again_ != nullptr) out_.remade = again_->remade;  // between parts, which are the first nodes in their order
-    if (again_ != nullptr && may_host_) out_.borders = again_->borders;
+    if (again_ != nullptr && on_host_ != keeping::on_device) out_.borders = again_->borders;
     for (const remade_tensor& r : out_.remade)
       out_.edges.push_back({r.from, r.to, r.value, static_cast<int>(&r - out_.remade.data())});
     tell_apart();
@@ -82,7 +82,7 @@ class decision_builder {
     const auto less = again_ == nullptr ? recomputed_parts() : again_->parts[static_cast<std::size_t>(index)];
     key += text_of_less(g_, p, less);
     for (const std::string& reason :
-         known_.give(d, std::move(key), [&] { return with_less_kept(g_, p, strategies_of(p, held), less, may_host_); }))
+         known_.give(d, std::move(key), [&] { return with_less_kept(g_, p, strategies_of(p, held), less, on_host_); }))
       out_.dropped.push_back(d.label + ": " + reason);
     own(std::move(d));
   }
@@ -226,7 +226,7 @@ class decision_builder {
   axis_choice::rest_t furthest_;
   const held_axis& held_;
   const recomputation* again_;  // none: all is kept
-  bool may_host_;
+  keeping::resting_t on_host_;
   std::vector<int> owner_;
   std::map<int, int> resting_;  // weight -> decision that holds it
   known_choices known_;
@@ -238,12 +238,12 @@ class decision_builder {
 
 /// All decisions of a training graph on a mesh. Weights that are gathered again for backward save memory and never
 /// time: such choices are there only where `furthest` says so. On an axis that is held there is no choice. `again`:
-/// what parts may compute again for backward, which they never gain by but memory; none: all is kept. `may_host`: the
-/// same of what may rest on the host.
+/// what parts may compute again for backward, which they never gain by but memory; none: all is kept. `on_host`: the
+/// same of how far weights may rest on the host; if at all, so may what backward reads.
 inline decision_graph decisions(const graph& g, const block_structure& s, const mesh_shape& mesh,
                                 axis_choice::rest_t furthest = axis_choice::scattered, const held_axis& held = {},
-                                const recomputation* again = nullptr, bool may_host = false) {
-  return detail::decision_builder(g, s, mesh, furthest, held, again, may_host).run();
+                                const recomputation* again = nullptr, keeping::resting_t on_host = keeping::on_device) {
+  return detail::decision_builder(g, s, mesh, furthest, held, again, on_host).run();
 }
 
 }  // namespace cfp

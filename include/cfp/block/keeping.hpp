@@ -1,4 +1,4 @@
-// What a part keeps of forward for its backward operations and where, and where the state of its weights.
+// What a part keeps of forward for its backward operations and where, and where its weights and their state rest.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,11 @@ struct keeping {
   } inside = all;  ///< of what the part computes
   bool inputs = true;           ///< what it reads of other parts
   bool border_on_host = false;  ///< what backward of no other part reads of other segments, likewise
-  bool state_on_host = false;   ///< the state of its weights rests there, and is on the device for their update
+  enum resting_t : std::uint8_t {
+    on_device,
+    state_on_host,    ///< of its weights; it is on the device for their update
+    weights_on_host,  ///< they as well; they are on the device while something reads them, and for their update
+  } rests = on_device;
 
   /// Whether something of forward waits on the host for backward.
   constexpr bool activations_on_host() const { return inside == on_host || border_on_host; }
@@ -30,8 +34,9 @@ inline std::string describe(const keeping& k) {
       {"", ", cheap recomputed", ", inside recomputed", ", recomputed", ", cheap recomputed, the rest on the host"},
       {", inputs recomputed", ", cheap and inputs recomputed", ", inside and inputs recomputed",
        ", recomputed with inputs", ", cheap and inputs recomputed, the rest on the host"}};
+  constexpr const char* resting[] = {"", ", state on the host", ", weights and state on the host"};
   return std::string(texts[k.inputs ? 0 : 1][k.inside]) + (k.border_on_host ? ", border on the host" : "") +
-         (k.state_on_host ? ", state on the host" : "");
+         resting[k.rests];
 }
 
 }  // namespace cfp

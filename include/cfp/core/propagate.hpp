@@ -21,8 +21,11 @@ struct assignment {
   bool regather = false;   ///< of an update: what backward needs of the weight is gathered anew, not kept since forward
   bool recompute = false;  ///< of a forward operation: what backward needs of its results is computed anew, not kept
   bool on_host = false;  ///< what rests in memory of the host: state, of an update; what backward needs of its results
+  bool weight_on_host = false;  ///< of an update: the weight rests there as well
   friend constexpr bool operator==(const assignment& a, const assignment& b) {
-    if (a.regather != b.regather || a.recompute != b.recompute || a.on_host != b.on_host) return false;
+    if (a.regather != b.regather || a.recompute != b.recompute || a.on_host != b.on_host ||
+        a.weight_on_host != b.weight_on_host)
+      return false;
     for (int i = 0; i < max_axes; ++i)
       if (a.factor[i] != b.factor[i]) return false;
     return true;

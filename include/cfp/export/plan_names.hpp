@@ -76,6 +76,7 @@ class plan_names {
       const operation& o = g_.at(n.operations[i]);
       const assignment& a = n.assigned[c][i];
       std::string text = a.regather ? "regathered" : a.recompute ? "recomputed" : a.on_host ? "on host" : "";
+      if (a.weight_on_host) text += ", weight too";
       for (const signed char f : a.factor)
         text.append(" ").append(f < 0 ? std::to_string(f) : std::string(o.r.factors[f].label.view()));
       out += structural_paths::mixed(of_operation(n.operations[i]), name_hash(text));

@@ -29,10 +29,11 @@ solution solved(const machine_options& options, const folding& folded, const Sol
 
 class limited_search {
  public:
-  /// Folded decisions and options must outlive this. `estimate` prices a plan by its program.
+  /// Folded decisions and options must outlive this. `estimate` prices a plan by its program. `fitted`: what another
+  /// search of the same decisions held sums of parts to, to begin with.
   limited_search(const folding& folded, const machine_options& options,
-                 std::function<evaluated(const std::vector<int>&)> estimate)
-      : folded_(folded), options_(options), estimate_(std::move(estimate)) {}
+                 std::function<evaluated(const std::vector<int>&)> estimate, std::optional<std::int64_t> fitted = {})
+      : folded_(folded), options_(options), estimate_(std::move(estimate)), fitted_(fitted) {}
 
   /// Of the plans that are fastest by sums of parts within about the limit: what a program needs is about, but not
   /// quite, the sum of its parts. `of_all`: all that is communicated is counted.
@@ -49,6 +50,8 @@ class limited_search {
   double bound() const { return bound_; }
   /// Whether the fastest by sums of parts does not fit.
   bool limited() const { return limited_; }
+  /// Milliseconds of its program.
+  double free_ms() const { return free_ms_; }
   /// Bytes that sums of parts were held to when programs last fitted.
   std::optional<std::int64_t> fitted() const { return fitted_; }
 
@@ -56,8 +59,9 @@ class limited_search {
   std::optional<evaluated> fastest(limit_solver& solver, limits_of_sums limits, bool of_all) {
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
-      const solution s =
-          detail::solved(options_, folded_, [&] { return solver.solve(limits.now(), options_.of_solver()); });
+      const solution s = detail::solved(options_, folded_, [&] {
+        return solver.solve(limits.now(), options_.of_solver(limits.now() ? options_.limited_share : 1));
+      });
       const bool without_limit = !limits.now();
       if (of_all && without_limit) bound_ = s.bound;
       if (!s.feasible) {
@@ -67,7 +71,7 @@ class limited_search {
       if (best && best->p.choices == s.choices) break;
       evaluated e = estimate_(s.choices);
       e.gap = s.gap();
-      limited_ = limited_ || (of_all && without_limit && !e.fits);
+      if (of_all && without_limit) limited_ = !e.fits, free_ms_ = e.when.ms;
       more = limits.tried(s, e.peak);
       if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
     }
@@ -80,6 +84,7 @@ class limited_search {
   const std::function<evaluated(const std::vector<int>&)> estimate_;
   double bound_ = -std::numeric_limits<double>::infinity();
   bool limited_ = false;
+  double free_ms_ = 0;
   std::optional<std::int64_t> fitted_;
 };
 

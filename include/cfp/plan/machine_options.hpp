@@ -26,18 +26,21 @@ struct machine_options {
   long memory = 0;         ///< bytes of a device a plan may use; 0: what the machine's devices have
   target lowered_for = 2;  ///< numbers that are not wide take two bytes
   recomputing recompute = recomputing::where_needed;
-  /// Optimizer state may rest on the host, as may be recomputed, where the machine says how fast it comes from there.
+  /// Where the machine says how fast it comes from there, optimizer state and what backward reads may rest on the host,
+  /// as may be recomputed; weights, where nothing else fits.
   bool may_host = true;
   bool overlap = true;                  ///< collectives run beside operators
   known_instructions* known = nullptr;  ///< measured on such devices, in place of the description
   /// Most for one solution, of 1e9 additions each: by count, so that what else runs does not change what is found.
   double solve_seconds = 5;
-  double gap = 5e-3;  ///< how far a sum of parts may be above the least, relative to it, to be near enough
+  double limited_share = 1;  ///< of those, for one solution within a limit of memory
+  double gap = 5e-3;         ///< how far a sum of parts may be above the least, relative to it, to be near enough
   /// Most strategies, of parts that differ, up to which three axes are solved together; with more they are in turn, and
   /// nothing is known of how near that is. A thousand take about two seconds.
   double together = 2000;
-  /// Of a step's time: two of three axes that are solved again and bring less brought nothing; and where three are so
-  /// many times as slow as the best mesh of two, each is solved but once.
+  /// Of a step's time: two of three axes that are solved again and bring less brought nothing; and a mesh so many times
+  /// as slow as the best of others is not looked into: of three axes each is solved but once, and where a plan fits
+  /// that keeps all, none is looked for that keeps less.
   double gain = 1e-3, behind = 1.25;
   /// When no more is begun: the best known by then is the answer. Without it what is found depends on no clock.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
@@ -57,9 +60,9 @@ struct machine_options {
     if (out.memory == 0) out.memory = bytes;
     return out;
   }
-  solve_options of_solver() const {
+  solve_options of_solver(double share = 1) const {
     solve_options o;
-    o.max_steps = 1e9 * solve_seconds;
+    o.max_steps = 1e9 * solve_seconds * share;
     o.gap = gap;
     if (until != std::chrono::steady_clock::time_point::max())
       o.max_seconds = std::max(0.0, std::chrono::duration<double>(until - std::chrono::steady_clock::now()).count());

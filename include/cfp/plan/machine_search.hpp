@@ -118,22 +118,26 @@ class machine_search {
   priced_plans with_less_kept(priced_plans known) {
     std::vector<evaluated> less = candidates();
     for (const bool may_state : {true, false}) {
-      if (!may_host() || options_.over()) break;
-      limited_search search = of_limit();
+      if (d_.furthest_rest() == keeping::on_device || options_.over()) break;
+      limited_search search = of_limit(within_limit_.fitted());
       for (evaluated& e :
            candidates(search, [&](const cost_graph& sums) { return only_on_device(sums, d_, may_state); }))
         less.push_back(std::move(e));
     }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
-    // And what people do where their plans do not fit: compute all again; where even that does not, state on the host.
+    // And what people do where their plans do not fit: compute all again; where even that does not, the host holds
+    // more.
     for (std::size_t n = 0, all = known.usual.size(); n < all; ++n) {
       const evaluated e = known.usual[n];
-      std::string label = e.p.name + ", all recomputed";
-      for (bool on_host = false, fits = e.fits; !fits && !options_.over(); on_host = true) {
-        known.usual.push_back(estimate(label, least_kept(e.p.choices, d_, on_host), e.order));
-        fits = known.usual.back().fits || on_host || !may_host();
-        label += ", state on the host";
+      bool fits = e.fits;
+      for (const keeping::resting_t on_host : {keeping::on_device, keeping::state_on_host, keeping::weights_on_host}) {
+        if (fits || on_host > d_.furthest_rest() || options_.over()) break;
+        keeping how;
+        how.rests = on_host;
+        known.usual.push_back(
+            estimate(e.p.name + ", all recomputed" + describe(how), least_kept(e.p.choices, d_, on_host), e.order));
+        fits = known.usual.back().fits;
       }
     }
     return ended(std::move(known));
@@ -151,10 +155,6 @@ class machine_search {
 
  private:
   using clock = std::chrono::steady_clock;
-
-  bool may_host() const {
-    return std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& n) { return n.may_host_state(); });
-  }
 
   // The same of what `only` leaves of the sums.
   template <class Only>
@@ -175,8 +175,8 @@ class machine_search {
     return out;
   }
 
-  limited_search of_limit() {
-    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); }};
+  limited_search of_limit(std::optional<std::int64_t> fitted = {}) {
+    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); }, fitted};
   }
 
   // The plan to take has its program; where layers stand for many, that of those there are.
@@ -191,7 +191,7 @@ class machine_search {
       *e = std::move(whole);
     }
     out.least = evaluator_.least;
-    out.limited = within_limit_.limited();
+    out.limited = within_limit_.limited(), out.free_ms = within_limit_.free_ms();
     out.fitted = fitted_by_first_;
     return out;
   }

@@ -24,7 +24,7 @@ inline mesh_points mesh_curve(const graph& g, const machine& m, const mesh_shape
   const detail::planned_graph planned(g, options.lowered_for);
   const bool recomputes = options.recompute != recomputing::none;
   const decision_graph d =
-      detail::decided(planned, mesh, options, {}, recomputes, options.may_host && m.device.host_bandwidth > 0);
+      detail::decided(planned, mesh, options, {}, recomputes, detail::rests_of(m, options).front());
   machine_search search(g, mesh, d, m, options, &planned.again);
   const folding folded(d, &planned.again);
   mesh_points out{mesh, {}};

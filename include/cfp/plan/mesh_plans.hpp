@@ -54,26 +54,67 @@ struct planned_graph {
 };
 
 inline decision_graph decided(const planned_graph& g, const mesh_shape& mesh, const machine_options& options,
-                              const held_axis& held = {}, bool may_recompute = false, bool may_host = false) {
+                              const held_axis& held = {}, bool may_recompute = false,
+                              keeping::resting_t on_host = keeping::on_device) {
   const stage_timer deciding(options.clock, stage::strategies);
   return decisions(g.g, g.blocks, mesh, axis_choice::regathered, held, may_recompute ? &g.recomputed() : nullptr,
-                   may_recompute && may_host);
+                   may_recompute ? on_host : keeping::on_device);
 }
+
+// How far weights may rest on the host, one thing after another.
+inline std::vector<keeping::resting_t> rests_of(const machine& m, const machine_options& options) {
+  if (!options.may_host || !(m.device.host_bandwidth > 0)) return {keeping::on_device};
+  return {keeping::state_on_host, keeping::weights_on_host};
+}
+
+// The plans of one mesh: those that keep all, and if these do not fit, or only slower ones, those that keep less.
+class one_mesh {
+ public:
+  /// What it is given must outlive this.
+  one_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh, const machine_options& options)
+      : g_(g), machine_(m), options_(options), conversions_(m, mesh), out_{mesh, {}, {}} {}
+
+  void keep_all() {
+    if (options_.recompute == recomputing::all) return;
+    machine_options how = options_;
+    if (options_.recompute == recomputing::where_needed) how.limited_share /= 10;  // it is not all that may be chosen
+    out_.decisions = decided(g_, out_.mesh, options_);
+    out_.plans = search(how).compare();
+  }
+
+  /// `of_others`: milliseconds that the best plan on another mesh takes.
+  void keep_less(double of_others = std::numeric_limits<double>::infinity()) {
+    if (options_.recompute == recomputing::none) return;
+    if (options_.recompute != recomputing::all && (!out_.plans.limited || options_.over())) return;
+    if (out_.plans.found() != nullptr && out_.plans.free_ms > options_.behind * of_others) return;
+    const priced_plans kept = std::move(out_.plans);
+    for (const keeping::resting_t on_host : rests_of(machine_, options_)) {
+      out_.decisions = decided(g_, out_.mesh, options_, {}, true, on_host);
+      out_.plans = search(options_).with_less_kept(kept);
+      if (out_.plans.found() != nullptr || options_.over()) break;
+    }
+  }
+
+  mesh_plans& plans() { return out_; }
+
+ private:
+  machine_search search(const machine_options& how) {
+    return {g_.g, out_.mesh, out_.decisions, machine_, how, &g_.again, &conversions_};
+  }
+
+  const planned_graph& g_;
+  const machine& machine_;
+  const machine_options& options_;
+  described_conversions conversions_;
+  mesh_plans out_;
+};
 
 inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,
                           const machine_options& options) {
-  described_conversions conversions(m, mesh);
-  mesh_plans out{mesh, {}, {}};
-  if (options.recompute != recomputing::all) {
-    out.decisions = decided(g, mesh, options);
-    out.plans = machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).compare();
-    if (options.recompute == recomputing::none || !out.plans.limited || options.over()) return out;
-  }
-  const bool may_host = options.may_host && m.device.host_bandwidth > 0;
-  out.decisions = decided(g, mesh, options, {}, true, may_host);
-  out.plans =
-      machine_search(g.g, mesh, out.decisions, m, options, &g.again, &conversions).with_less_kept(std::move(out.plans));
-  return out;
+  one_mesh on(g, m, mesh, options);
+  on.keep_all();
+  on.keep_less();
+  return std::move(on.plans());
 }
 
 }  // namespace detail

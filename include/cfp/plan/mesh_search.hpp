@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -83,27 +84,39 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
   }();
   std::vector<mesh_plans> out(meshes.size());
   std::mutex telling;
-  const auto search = [&](std::size_t i, const std::vector<mesh_plans>& known) {
-    const mesh_shape& mesh = meshes[i];
+  const auto begins = [&](std::size_t i) {
+    const mesh_shape& mesh = out[i].mesh = meshes[i];
     if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
     described_times(m, mesh);
-    if (i > 0 && options.over()) {
-      out[i].mesh = mesh, out[i].searched = false;
-      return;
-    }
-    if (tell) {
+    out[i].searched = i == 0 || !options.over();
+    if (out[i].searched && tell) {
       const std::lock_guard lock(telling);
       tell(mesh);
     }
-    out[i] = mesh.rank() == 3 ? detail::of_three_axes(planned, m, mesh, known, options)
-                              : detail::of_mesh(planned, m, mesh, options);
+    return out[i].searched;
   };
   std::vector<std::size_t> few, three;  // which begin with those
   for (std::size_t i = 0; i < meshes.size(); ++i) (meshes[i].rank() == 3 ? three : few).push_back(i);
-  detail::on_threads(options, few, [&](std::size_t i) { search(i, {}); });
+  std::vector<std::unique_ptr<detail::one_mesh>> searches(meshes.size());
+  detail::on_threads(options, few, [&](std::size_t i) {
+    if (!begins(i)) return;
+    searches[i] = std::make_unique<detail::one_mesh>(planned, m, out[i].mesh, options);
+    searches[i]->keep_all();
+  });
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& s : searches)
+    if (s) best = std::min(best, s->plans().ms());
+  detail::on_threads(options, few, [&](std::size_t i) {
+    if (!searches[i]) return;
+    searches[i]->keep_less(best);
+    out[i] = std::move(searches[i]->plans());
+    searches[i].reset();
+  });
   std::vector<mesh_plans> known;
   for (const std::size_t i : three.empty() ? three : few) known.push_back(out[i]);
-  detail::on_threads(options, three, [&](std::size_t i) { search(i, known); });
+  detail::on_threads(options, three, [&](std::size_t i) {
+    if (begins(i)) out[i] = detail::of_three_axes(planned, m, out[i].mesh, known, options);
+  });
   std::stable_sort(out.begin(), out.end(), [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
   return out;
 }

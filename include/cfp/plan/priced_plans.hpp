@@ -32,6 +32,7 @@ struct priced_plans {
   std::vector<evaluated> usual, alpa;
   cost_graph sums;                       ///< of parts, that plans were found by
   bool limited = false;                  ///< the best plan by sums of parts does not fit
+  double free_ms = 0;                    ///< milliseconds that plan takes; 0: nobody knows
   long least = 0;                        ///< bytes of the leanest plan that was evaluated
   std::optional<std::int64_t> fitted{};  ///< bytes, the highest limit of sums of parts within which a program fitted
   /// Milliseconds that no sum of parts is below, all that is communicated counted, whatever memory it takes.

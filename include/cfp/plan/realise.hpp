@@ -91,28 +91,28 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
 }
 
 /// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
-/// than `least`; what it reads of others is not kept either, if nothing else is. `on_host`: where they may, the state
-/// of weights there.
-inline std::size_t leanest(const decision& d, keeping::inside_t least, bool on_host = false) {
+/// than `least`; what it reads of others is not kept either, if nothing else is. Weights and their state rest where
+/// said, or as near as they may.
+inline std::size_t leanest(const decision& d, keeping::inside_t least, keeping::resting_t on_host = {}) {
   std::size_t best = 0;
-  const bool there = on_host && d.may_host_state();
+  const keeping::resting_t there = std::min(on_host, d.furthest_rest());
   for (std::size_t c = 0; c < d.kept.size(); c += d.kept_all())
     if (const keeping k = d.kept[c];
-        k.inside <= least && (k.inputs || least == keeping::nothing) && !k.border_on_host && k.state_on_host == there)
+        k.inside <= least && (k.inputs || least == keeping::nothing) && !k.border_on_host && k.rests == there)
       best = c;
   return best;
 }
 
 /// The same choices, keeping so little.
 inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d,
-                                      bool on_host = false) {
+                                      keeping::resting_t on_host = {}) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
     choices[n] =
         static_cast<int>(leanest(d.nodes[n], least, on_host)) + choices[n] % static_cast<int>(d.nodes[n].kept_all());
   return choices;
 }
 
-inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d, bool on_host = false) {
+inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d, keeping::resting_t on_host = {}) {
   return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
 }
 
@@ -121,7 +121,7 @@ inline cost_graph only_on_device(cost_graph costs, const decision_graph& d, bool
   return without(std::move(costs), [&](std::size_t n, std::size_t c) {
     if (d.nodes[n].kept.empty()) return false;
     const keeping k = d.nodes[n].kept[c];
-    return k.activations_on_host() || (k.state_on_host && !may_state);
+    return k.activations_on_host() || (k.rests != keeping::on_device && !may_state);
   });
 }
 

@@ -35,6 +35,7 @@ struct held_buffers {
   std::vector<std::pair<int, instruction>> stores{};  // to the host, and the instructions they follow
   int operation_now = -1;
   bool forward = true, again = false;  // the pass; and whether what is lowered was computed in forward before
+  bool updates = false;                // after all of several passes
 
   // Gives what the operations and `more` have to do with room.
   constexpr void make_room(const std::vector<int>& operations, const std::vector<index>& more) {
@@ -129,7 +130,7 @@ struct held_buffers {
     i.in.push(from);
     const int made = allocate(v, out[from].held, type, false);
     i.out.push(made);
-    (g.passes > 1 ? before : out.code).push_back(std::move(i));
+    (g.passes > 1 && !(rests_there(v) && is_gathered_anew(v)) ? before : out.code).push_back(std::move(i));
     return keep(v, made);
   }
 
@@ -176,8 +177,14 @@ struct held_buffers {
     const int u = of(v).update;
     return u >= 0 && plan.assigned[static_cast<std::size_t>(u)].regather;
   }
+  // A weight that is on the host but while something reads it.
+  constexpr bool rests_there(int v) const {
+    const int u = of(v).update;
+    return u >= 0 && g[v].role == value_role::weight && plan.assigned[static_cast<std::size_t>(u)].weight_on_host;
+  }
   constexpr bool once_per_step(int v) const {
-    return g.passes > 1 && g[v].role == value_role::weight && g[v].producer < 0 && !is_gathered_anew(v);
+    return g.passes > 1 && g[v].role == value_role::weight && g[v].producer < 0 && !is_gathered_anew(v) &&
+           !(updates && rests_there(v));
   }
 };
 

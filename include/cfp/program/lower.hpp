@@ -34,15 +34,15 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   for (int o : operations)
     for (int k = 0; k < g.at(o).results.size(); ++k)
       if (const int x = overwritten(g.at(o), k); x >= 0) l.of(g.at(o).operands[x]).update = o;
-  bool computes_loss = false, updates = false;
+  bool computes_loss = false;
   const auto finish_pass = [&] {
     if (computes_loss) l.out.loss = l.get(g.loss, partition::replicated(0), g[g.loss].type);
     l.out.end = static_cast<int>(l.out.code.size());
   };
   for (int o : operations) {
     if (l.forward && g.at(o).when != phase::forward) l.forget();
-    if (g.passes > 1 && !updates && g.at(o).when == phase::update) {
-      updates = true;
+    if (g.passes > 1 && !l.updates && g.at(o).when == phase::update) {
+      l.updates = true;
       finish_pass();
     }
     l.operation_now = o;
@@ -53,7 +53,7 @@ constexpr program lower(const graph& g, const mesh_shape& mesh, const sharding& 
   }
   for (const delivery& d : wanted)
     if (d.before >= g.size()) l.get(d.value, d.held, g[d.value].type);
-  if (!updates) finish_pass();
+  if (!l.updates) finish_pass();
   if (!l.stores.empty()) l.put_stores();
   l.out.passes = g.passes;
   l.out.begin = static_cast<int>(l.before.size());

@@ -50,14 +50,17 @@ struct lowerer : held_buffers {
   // State that its update brings from the host, and back.
   constexpr bool rests_on_host(int v) const {
     const int u = of(v).update;
-    return u >= 0 && g[v].role == value_role::state && plan.assigned[static_cast<std::size_t>(u)].on_host;
+    return rests_there(v) ||
+           (u >= 0 && g[v].role == value_role::state && plan.assigned[static_cast<std::size_t>(u)].on_host);
   }
   constexpr int fetched(int v, const partition& at, element type) {
-    const int there = allocate(v, at, type, true);
-    out[there].on_host = true;
-    of(v).on_host = there;
+    int& there = of(v).on_host;
+    if (there < 0) {
+      there = allocate(v, at, type, true);
+      out[there].on_host = true;
+    }
     const int here = allocate(v, at, type, false);
-    carry(there, here);
+    (once_per_step(v) ? before : out.code).push_back(carried(there, here));
     return here;
   }
 
@@ -87,19 +90,35 @@ struct lowerer : held_buffers {
   }
 
   // Before backward: of weights that are gathered anew only what rests is held, of what is computed anew or rests on
-  // the host nothing.
+  // the host nothing, as of weights that do.
   constexpr void forget() {
     forward = false;
     for (std::size_t at = 0; at < known_of.size(); ++at) {
       known& k = known_of[at];
       const int v = touched.empty() ? static_cast<int>(at) : touched[at].id;
       if (may_rest_on_host(v) || is_recomputed(k, v)) k.before = std::exchange(k.held, {});
+      if (rests_there(v) && !once_per_step(v)) k.held = {};
       if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) continue;
       buffer_numbers resting;
       for (int b : k.held)
         if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push(b);
       k.held = resting;
     }
+  }
+
+  // Before an update: a weight that rests on the host comes from there once more, unless nothing read another since.
+  constexpr void forget_weights(const operation& o, int id) {
+    if (o.when != phase::update) return;
+    for (const int v : o.operands)
+      if (rests_there(v) && !stays_for(v, id)) of(v).held = {};
+  }
+  constexpr bool stays_for(int v, int update) const {
+    for (int earlier = update - 1; earlier >= 0; --earlier)
+      for (const int x : g.at(earlier).operands) {
+        if (x == v) return g.passes == 1 || g.at(earlier).when == phase::update;
+        if (g[x].role == value_role::weight) return false;
+      }
+    return false;
   }
 
   constexpr bool is_recomputed(const known& k, int v) const {
@@ -140,6 +159,7 @@ struct lowerer : held_buffers {
       throw shape_error(
           "an operation is split by a factor that does not divide or must stay whole, or passes a partial "
           "sum on that it is not linear in");
+    forget_weights(o, id);
     instruction i;
     i.op = id;
     i.again = again;

@@ -60,7 +60,8 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   parts& s = mine();
   double predicted = 0;
   s.tell("reading plan " + path);
-  s.choose_what_is_kept(detail::whole_file(path).value_or("").find(" on the host") != std::string::npos);
+  const bool on_host = detail::whole_file(path).value_or("").find(" on the host") != std::string::npos;
+  s.choose_what_is_kept(on_host ? keeping::weights_on_host : keeping::on_device);
   const std::vector<int> choices = s.saved_choices(path, &predicted);
   s.measured_before();
   s.tell("making the program of plan " + path);

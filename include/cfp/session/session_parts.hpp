@@ -55,7 +55,7 @@ struct session::parts {
   backend& ranks();
   backend& ranks_in_full();
   std::string id() const;
-  void choose_what_is_kept(bool may_host = false);
+  void choose_what_is_kept(keeping::resting_t on_host = keeping::on_device);
   std::vector<int> saved_choices(const std::string& path, double* predicted = nullptr) const;
   /// The table of times, if there is one; ranks compute by what was chosen by timing then.
   profile_table measured_before();

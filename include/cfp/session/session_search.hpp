@@ -86,12 +86,12 @@ CFP_INLINE profile_table session::parts::measured_before() {
   return table;
 }
 
-// Within a limit of memory, which is what it takes for that to pay. `may_host`: for plans that leave state there, which
-// nothing measures, so that no search finds them.
-CFP_INLINE void session::parts::choose_what_is_kept(bool may_host) {
-  if (o.memory == 0 || (!decided.remade.empty() && !may_host)) return;
+// Within a limit of memory, which is what it takes for that to pay. `on_host`: for plans that leave weights there, or
+// their state, which nothing measures, so that no search finds them.
+CFP_INLINE void session::parts::choose_what_is_kept(keeping::resting_t on_host) {
+  if (o.memory == 0 || (!decided.remade.empty() && on_host == keeping::on_device)) return;
   const recomputation again(g, blocks, segments, find_saved(g, ranks().lowered_for()));
-  decided = decisions(g, blocks, mesh, detail::furthest(o), {}, &again, may_host);
+  decided = decisions(g, blocks, mesh, detail::furthest(o), {}, &again, on_host);
 }
 
 CFP_INLINE const found_plan& session::parts::search() {

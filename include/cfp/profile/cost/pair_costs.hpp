@@ -51,6 +51,7 @@ class pair_costs {
     if (a.regather) out += '!';
     if (a.recompute) out += '~';
     if (a.on_host) out += '^';
+    if (a.weight_on_host) out += '_';
   }
   const conversion& conversion_of(int v, const partition& from, const partition& to) {
     return conversions_(g_[v].shape, g_[v].width(real_bytes_), mesh_, from, to);
