@@ -79,7 +79,7 @@ says "zero2, all recomputed" "$cfp" "${tight[@]}"
 says "plan for mesh x=4, .* by adamw-8bit" "$cfp" "${tight[@]}" --optimizer adamw,adamw-8bit
 few=(--model "$model" --batch 16 --seq 16 --mesh data=2 --memory 4400000)
 says "state on the host" "$cfp" plan "${few[@]}" --machine a100-pcie-4 --unfused --type float32 --save-plan "$folder/host.json"
-says "on the host, MiB: optimizer 0.[1-9], kept for backward 0.[1-9]" "$cfp" verify "${few[@]}" --steps 2 --plan "$folder/host.json"
+says "on the host, MiB: weights and optimizer 0.[1-9], kept for backward 0.[1-9]" "$cfp" verify "${few[@]}" --steps 2 --plan "$folder/host.json"
 says "border on the host" "$cfp" "${tight[@]/5000000000/3300000000}" --save-header "$folder/host.hpp"
 holds "$folder/host.hpp" 'planned<"h.0.attn.masked_softmax"'
 says "that was in float32; in .*adamw-8bit" "$cfp" verify "${common[@]}" --steps 4 --optimizer adamw-8bit

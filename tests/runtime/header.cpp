@@ -63,7 +63,7 @@ written write(const graph& g, const mesh_shape& mesh, unsigned seed, const targe
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
   const recomputation again(g, blocks, parts, find_saved(g, on));
-  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, true);
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again, keeping::weights_on_host);
   std::mt19937 random(seed);
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));

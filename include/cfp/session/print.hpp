@@ -49,7 +49,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
       "memory of a rank, MiB: weights %.1f, optimizer %.1f, kept for backward %.1f, transient (gradients too) %.1f\n",
       mib(p.weight_bytes), mib(p.state_bytes), mib(p.kept_bytes), mib(p.transient_bytes));
   if (p.host_state_bytes + p.host_kept_bytes > 0)
-    out << printed("on the host, MiB: optimizer %.1f, kept for backward %.1f\n", mib(p.host_state_bytes),
+    out << printed("on the host, MiB: weights and optimizer %.1f, kept for backward %.1f\n", mib(p.host_state_bytes),
                    mib(p.host_kept_bytes));
   if (p.device_bytes > 0)
     out << printed("memory of a GPU: %.1f GiB, %.1f taken by contexts, NCCL and libraries, %.1f planned\n",
