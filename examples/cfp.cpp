@@ -38,12 +38,22 @@ void add_type(CLI::App& app, arguments& a, const char* words, bool has_default) 
   if (has_default) type.capture_default_str();
 }
 
+template <class Names>
+std::vector<std::string> listed(const Names& names) {
+  return {names.begin(), names.end()};
+}
+
 void add_optimizer(CLI::App& app, arguments& a) {
   app.add_option("--optimizer", a.optimizers,
                  "AdamW with moments of 32, 16 or 8 bits, or Adafactor; with --machine of several, separated by "
                  "commas, the one of the fastest plan")
       ->delimiter(',')
-      ->check(CLI::IsMember(std::vector<std::string>(cfp::optimizer_names.begin(), cfp::optimizer_names.end())))
+      ->check(CLI::IsMember(listed(cfp::optimizer_names)))
+      ->capture_default_str();
+  app.add_option("--gradients", a.gradients,
+                 "what sums of gradients may be sent as, where that takes less time: in 16 or 8 bits, or the largest 8 "
+                 "of each 256; what is lost is added to the next step's")
+      ->check(CLI::IsMember(listed(cfp::compression_names)))
       ->capture_default_str();
 }
 

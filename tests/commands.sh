@@ -82,7 +82,7 @@ says "state on the host" "$cfp" plan "${few[@]}" --machine a100-pcie-4 --unfused
 says "on the host, MiB: weights and optimizer 0.[1-9], kept for backward 0.[1-9]" "$cfp" verify "${few[@]}" --steps 2 --plan "$folder/host.json"
 says "border on the host" "$cfp" "${tight[@]/5000000000/3300000000}" --save-header "$folder/host.hpp"
 holds "$folder/host.hpp" 'planned<"h.0.attn.masked_softmax"'
-says "that was in float32; in .*adamw-8bit" "$cfp" verify "${common[@]}" --steps 4 --optimizer adamw-8bit
+says "that was in float32; in .*adamw-8bit and with gradients sent as 8bit" "$cfp" verify "${common[@]}" --steps 4 --optimizer adamw-8bit --gradients 8bit
 # What memory is worth: the plan that is free of a limit, and those within less.
 says "ms +[0-9.]+ +found, more than there is" "$cfp" explain "${tight[@]:1}" --summary "$folder/curve.json"
 holds "$folder/curve.json" '"curve"' '"fits": false' '"fits": true'

@@ -20,14 +20,17 @@ fs::path installed() {
   std::error_code none;
   return fs::read_symlink("/proc/self/exe", none).parent_path() / "../share/cfp";
 }
+
+template <class Names>
+auto place_of(const std::string& name, const Names& names) {
+  return std::find(names.begin(), names.end(), name) - names.begin();
+}
 }  // namespace
 
 std::vector<cfp::optimizer_form> arguments::forms() const {
   std::vector<cfp::optimizer_form> out;
-  for (const std::string& name : optimizers) {
-    const auto at = std::find(cfp::optimizer_names.begin(), cfp::optimizer_names.end(), name);
-    out.push_back(static_cast<cfp::optimizer_form>(at - cfp::optimizer_names.begin()));
-  }
+  for (const std::string& name : optimizers)
+    out.push_back(static_cast<cfp::optimizer_form>(place_of(name, cfp::optimizer_names)));
   return out;
 }
 
@@ -39,6 +42,7 @@ cfp::training arguments::training() const {
   t.last_rate = rate / 10;
   t.clip = clip;
   t.optimizer = forms().front();
+  t.gradients = static_cast<cfp::compression>(place_of(gradients, cfp::compression_names));
   return t;
 }
 

@@ -21,6 +21,7 @@ struct arguments {
   int micro_batches = 1, axes = 2;
   std::string type = "float32";
   std::vector<std::string> optimizers{"adamw"};
+  std::string gradients = "none";
   // the ranks
   std::string backend = "threads", mesh = "data=2", machine;
   bool share_gpus = false;

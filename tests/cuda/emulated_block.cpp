@@ -1,5 +1,7 @@
 // The emulation itself: kernels with known results, and mistakes that it must find.
+#include <cfp/backend/cuda/kernel/coder_kernels.hpp>
 #include <cfp/backend/emulated/queue.hpp>
+#include <cfp/backend/host/coder.hpp>
 
 #include "../catch.hpp"
 
@@ -81,7 +83,56 @@ struct mistaken {
   }
 };
 
+// Pieces that are sent, added up, and what is left over.
+template <class T>
+struct sent_pieces {
+  std::vector<std::byte> bytes;
+  std::vector<T> sums, left_over;
+
+  template <class Coder>
+  sent_pieces(const Coder& by, compression form, const std::vector<T>& in, long piece, long pieces)
+      : bytes(at_least(pieces * compressed_bytes(form, piece))), sums(at_least(piece)),
+        left_over(at_least(piece * pieces)) {
+    const auto count = static_cast<long>(in.size());
+    for (int round = 0; round < 2; ++round)
+      by.encode(form, in.data(), count, left_over.data(), piece, pieces, bytes.data());
+    by.decode(form, bytes.data(), piece, 1, pieces, sums.data(), piece);
+  }
+
+ private:
+  static std::size_t at_least(long n) { return static_cast<std::size_t>(n); }
+};
+
+template <class T>
+void compare_coders(unsigned order) {
+  const auto bits = [](const std::vector<T>& x) {
+    const auto* const from = reinterpret_cast<const unsigned char*>(x.data());
+    return std::vector<unsigned char>(from, from + x.size() * sizeof(T));
+  };
+  std::mt19937 random(7);
+  const emulated::queue queue(order);
+  for (const auto form : {compression::bfloat16, compression::blocks8, compression::largest})
+    for (const long piece : {3l, 256l, 700l}) {
+      std::vector<T> in(static_cast<std::size_t>(3 * piece - 1));
+      for (T& x : in) x = T(static_cast<float>(static_cast<int>(random() % 2001) - 1000) * 0.013f);
+      const sent_pieces<T> expected(host::coder(), form, in, piece, 3),
+          found(cuda::coder<emulated::queue>(queue), form, in, piece, 3);
+      INFO(name_of(form) << ", pieces of " << piece);
+      CHECK(found.bytes == expected.bytes);
+      CHECK(bits(found.sums) == bits(expected.sums));
+      CHECK(bits(found.left_over) == bits(expected.left_over));
+    }
+}
+
 }  // namespace
+
+TEST_CASE("emulated threads: numbers are compressed as on the host, to the bit") {
+  for (const unsigned order : {0u, 1u, 2u}) {
+    compare_coders<float>(order);
+    compare_coders<bf16>(order);
+    compare_coders<fp16>(order);
+  }
+}
 
 TEST_CASE("emulated threads: sums through shared memory, in any order") {
   std::vector<float> in(96 * 3), out(in.size());

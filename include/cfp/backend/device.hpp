@@ -25,6 +25,7 @@ concept device = requires(D& d, const places& where, const instruction& i, const
   d.mark(0, q);     // mark n is where the queue is now
   d.meet(0, q);     // the queue goes on once the other has come to mark n
   d.mover(q);       // see host_mover
+  d.coder(q);       // see host::coder
   d.among(1u, q);   // the communicator along a set of mesh axes, a bit each, its calls in that queue
   d.set(1l, 0);     // step and pass, which kernels read
   d.record(issue);  // what is issued once, to be replayed; false if it cannot

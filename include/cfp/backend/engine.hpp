@@ -227,9 +227,28 @@ class engine : public loaded_program {
   template <class U>
   void convert_as(const instruction& i, const queue& q) {
     const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
+    if (i.step.sent_as != compression::none) return sum_compressed_as<U>(i, q);
     run_conversion<U>(device_.mover(q), i.step, program_[i.in[0]], program_[i.out[0]],
                       static_cast<U*>(memory_[i.in[0]]), at(0), at(1), at(2), program_.mesh, device_.rank(),
                       device_.among(i.step.set(), q));
+  }
+
+  template <class U>
+  void sum_compressed_as(const instruction& i, const queue& q) {
+    const buffer& from = program_[i.in[0]];
+    const long numbers = elements(from.local);
+    const compressed_sum s(i.step, numbers, i.step.devices(program_.mesh));
+    const auto* in = static_cast<const U*>(memory_[i.in[0]]);
+    const int scratch = i.out.size() - 2;
+    if (scratch > 1) {  // pieces that do not lie one behind the other
+      auto* const packed = static_cast<U*>(memory_[i.out[1]]);
+      const around w = view_around(from.local, i.step.dim);
+      for (long k = 0; k < s.pieces; ++k) detail::pack(device_.mover(q), in, packed + k * s.piece, w, s.pieces, k);
+      in = packed;
+    }
+    sum_compressed(device_.coder(q), i.step.sent_as, s, in, numbers, static_cast<U*>(memory_[i.out[0]]),
+                   static_cast<std::byte*>(memory_[i.out[scratch]]), static_cast<U*>(memory_[i.out[scratch + 1]]),
+                   device_.among(i.step.set(), q));
   }
 
   const program& program_;

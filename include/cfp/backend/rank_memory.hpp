@@ -120,7 +120,7 @@ class rank_memory {
   void each_buffer_of(int value, const F& f) const {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const buffer& x = program_.buffers[b];
-      if (x.value == value && x.persistent && !f(x, at_[b])) return;
+      if (x.value == value && x.persistent && !x.left_over && !f(x, at_[b])) return;
     }
   }
 
@@ -156,7 +156,9 @@ class rank_memory {
 
   void fill(const buffer& x, void* at, std::uint64_t seed) const {
     const value& v = graph_[x.value];
-    if (x.type == element::index) fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_, seed);
+    if (x.left_over) std::memset(at, 0, static_cast<std::size_t>(x.bytes));
+    else if (x.type == element::index)
+      fill_indices(static_cast<std::int32_t*>(at), v, x.held, program_.mesh, rank_, seed);
     else if (is_lean(x.type)) std::memset(at, 0, static_cast<std::size_t>(x.bytes));  // state begins at zero
     else if (x.type == element::wide) fill_numbers(static_cast<wide*>(at), v, x.held, program_.mesh, rank_, seed);
     else fill_numbers(static_cast<T*>(at), v, x.held, program_.mesh, rank_, seed);

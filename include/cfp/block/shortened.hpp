@@ -89,6 +89,7 @@ class shortening {
     }
     out_.g.loss = instead(g_.loss, -1);
     out_.g.passes = g_.passes;
+    out_.g.gradients = g_.gradients;
     return std::move(out_);
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/core/collective.hpp>
+#include <cfp/core/compression.hpp>
 #include <cfp/core/partition.hpp>
 
 namespace cfp::inline v0_1 {
@@ -20,6 +21,7 @@ struct conversion_step {
   signed char axis = 0, dim = 0, to = 0;
   reduction combine = reduction::sum;
   unsigned char axes = 0;  ///< of a collective along several: a bit for each; `axis` is the first of them, then
+  compression sent_as = compression::none;  ///< of sums: pieces are moved so, each added up by one device
   friend constexpr bool operator==(const conversion_step&, const conversion_step&) = default;
 
   constexpr bool along(int a) const { return axes == 0 ? a == axis : (axes >> a & 1) != 0; }
@@ -34,6 +36,7 @@ struct conversion_step {
   }
 
   constexpr bool communicates() const { return kind <= all_to_all; }
+  constexpr bool sums() const { return (kind == all_reduce || kind == reduce_scatter) && combine == reduction::sum; }
   constexpr collective_kind collective() const { return static_cast<collective_kind>(kind); }
 };
 

@@ -48,6 +48,7 @@ constexpr graph differentiated(const graph& forward, const training& options, bo
   }
   weights.update_all();
   g.passes = options.micro_batches;
+  g.gradients = options.gradients;
   return std::move(g);
 }
 

@@ -1,6 +1,7 @@
 // The operator graph: values (tensors) and the operations between them, in an order in which they can run.
 #pragma once
 
+#include <cfp/core/compression.hpp>
 #include <cfp/model/source_place.hpp>
 #include <cfp/op/element.hpp>
 #include <cfp/op/info.hpp>
@@ -82,6 +83,7 @@ struct graph {
   std::vector<operation> operations;
   int loss = -1;
   int passes = 1;  ///< how often a step runs forward and backward, each time on a micro-batch; updates run once
+  compression gradients = compression::none;  ///< what sums of gradients may be sent as
 
   constexpr int add(value v) {
     values.push_back(v);
@@ -106,6 +108,16 @@ struct graph {
     return -1;
   }
 };
+
+/// Whether a value is the gradient of a whole weight, or a part of its sum.
+constexpr bool is_weight_gradient(const graph& g, int v) {
+  return g[v].role == value_role::accumulator ||
+         (g[v].role == value_role::gradient && g[g[v].of].role == value_role::weight);
+}
+/// What sums of a value may be sent as.
+constexpr compression sent_as(const graph& g, int v) {
+  return is_weight_gradient(g, v) ? g.gradients : compression::none;
+}
 
 /// What sums of gradients and updates of a tensor call its dimension d.
 constexpr name hub_factor(int d) {

@@ -1,6 +1,7 @@
 // How a model is trained.
 #pragma once
 
+#include <cfp/core/compression.hpp>
 #include <cfp/op/element.hpp>
 
 #include <array>
@@ -35,6 +36,9 @@ struct training {
   long steps = 0;      ///< after which the rate has fallen to `last_rate`; 0: it stays
   double last_rate = 0;
   double clip = 0;  ///< most the norm of all gradients together may be; 0: any
+  /// What sums of gradients may be sent as between devices, where that takes less time. What is lost of a sum is added
+  /// to the next one's gradients (error feedback, arXiv 1809.07599); it is no part of saved state.
+  compression gradients = compression::none;
   /// A step's batch comes in so many pieces; their gradients are added up. The model is of one piece.
   int micro_batches = 1;
 };

@@ -66,6 +66,7 @@ inline instruction_kind kind_of(const conversion_step& s, const partition& from,
   else if (s.kind == step::all_gather || s.kind == step::pad) out.size = around(b, s.dim);
   else if (s.kind == step::all_to_all) out.size = around(a, s.to) + " to " + around(b, s.dim);
   else out.size = around(a, s.dim);
+  if (s.sent_as != compression::none) out.kind.append(" in ").append(name_of(s.sent_as));
   if (width != 4) out.size += " of " + std::to_string(width) + " bytes";
   return out;
 }

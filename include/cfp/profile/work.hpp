@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/core/convert.hpp>
+#include <cfp/program/compressed_sum.hpp>
 #include <cfp/program/program.hpp>
 
 namespace cfp::inline v0_1 {
@@ -19,7 +20,9 @@ inline work_done work_of(const instruction& i, const program& p, const graph& g)
   if (i.kind != instruction::compute) {
     for (int k = 0; k < (i.kind == instruction::narrow ? i.in.size() : 1); ++k)
       out.traffic += bytes(i.in[k]) + bytes(i.out[k]);
-    if (i.communicates()) {
+    if (i.step.sent_as != compression::none) {
+      out.sent = static_cast<double>(compressed_sum(i.step, elements(p[i.in[0]].local), i.step.devices(p.mesh)).sent());
+    } else if (i.communicates()) {
       const long whole = elements(g[p[i.in[0]].value].shape) * g[p[i.in[0]].value].width(p.real_bytes);
       out.sent = static_cast<double>(bytes_sent(i.step, p[i.in[0]].held, whole, p.mesh));
     }

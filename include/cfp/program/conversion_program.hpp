@@ -1,8 +1,7 @@
 // One step of a conversion as a program of its own, to be measured or priced.
 #pragma once
 
-#include <cfp/program/around.hpp>
-#include <cfp/program/program.hpp>
+#include <cfp/program/scratch.hpp>
 
 #include <algorithm>
 
@@ -31,9 +30,7 @@ inline program conversion_program(const graph& g, const mesh_shape& mesh, int v,
   i.step = s;
   i.in.push(allocate(from, 0, true));
   i.out.push(allocate(after(from, s), 0, false));
-  // Scratch exactly as lowering gives it.
-  const long larger = std::max(p[i.in[0]].bytes, p[i.out[0]].bytes);
-  for (int k = scratch_buffers(s, p[i.in[0]].local); k > 0; --k) i.out.push(allocate(from, larger, false));
+  add_scratch(p, i, [&](long bytes) { return allocate(from, bytes, false); });
   p.code.push_back(i);
   return p;
 }

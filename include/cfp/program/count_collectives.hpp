@@ -1,6 +1,7 @@
 // What a program communicates.
 #pragma once
 
+#include <cfp/program/compressed_sum.hpp>
 #include <cfp/program/program.hpp>
 
 namespace cfp::inline v0_1 {
@@ -10,10 +11,18 @@ constexpr void count_collective(const program& p, const graph& g, std::size_t in
   const instruction& i = p.code[instruction_index];
   if (!i.communicates()) return;
   const buffer& from = p[i.in[0]];
+  const auto count = [&](collective_kind kind, long bytes) {
+    n.calls[static_cast<std::size_t>(kind)] += p.runs(instruction_index);
+    n.bytes[static_cast<std::size_t>(kind)] += p.runs(instruction_index) * bytes;
+  };
+  if (i.step.sent_as != compression::none) {
+    const compressed_sum s(i.step, elements(from.local), i.step.devices(p.mesh));
+    count(collective_kind::all_to_all, (s.pieces - 1) * s.bytes);
+    if (s.all) count(collective_kind::all_gather, (s.pieces - 1) * s.bytes);
+    return;
+  }
   const long bytes = elements(g[from.value].shape) * g[from.value].width(p.real_bytes);
-  const std::size_t kind = static_cast<std::size_t>(i.step.collective());
-  n.calls[kind] += p.runs(instruction_index);
-  n.bytes[kind] += p.runs(instruction_index) * bytes_sent(i.step, from.held, bytes, p.mesh);
+  count(i.step.collective(), bytes_sent(i.step, from.held, bytes, p.mesh));
 }
 
 /// The collectives a step of a program will run, from its conversions.

@@ -5,7 +5,7 @@
 #include <cfp/model/sharding.hpp>
 #include <cfp/program/around.hpp>
 #include <cfp/program/known_conversions.hpp>
-#include <cfp/program/program.hpp>
+#include <cfp/program/scratch.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -84,8 +84,13 @@ struct held_buffers {
   }
 
   constexpr conversion cheapest(int v, const buffer& from, const partition& target) const {
-    if (conversions == nullptr) return convert(from.held, target, g[v].shape, width(from.type), mesh);
-    return (*conversions)(g[v].shape, width(from.type), mesh, from.held, target);
+    const compression form = sent_as(g, v);
+    if (conversions != nullptr) return (*conversions)(g[v].shape, width(from.type), mesh, from.held, target, form);
+    conversion c = convert(from.held, target, g[v].shape, width(from.type), mesh);
+    compress(c, form, from.held, [&](const conversion_step& s, const partition& p) {
+      return links_alike(s, {g[v].shape, p, width(from.type)}, mesh);
+    });
+    return c;
   }
 
   constexpr int convert_to(int v, int from, const partition& target) {
@@ -101,8 +106,7 @@ struct held_buffers {
       i.in.push(at);
       const int next = allocate(v, after(out[at].held, s), out[at].type, false);
       i.out.push(next);
-      for (int k = scratch_buffers(s, out[at].local); k > 0; --k)
-        i.out.push(scratch(out[at], out[at].bytes > out[next].bytes ? out[at].bytes : out[next].bytes));
+      add_scratch(out, i, [&](long bytes) { return scratch(out[at], bytes); });
       (once_per_step(v) ? before : out.code).push_back(std::move(i));
       at = next;
     }

@@ -31,22 +31,42 @@ struct asked_prices {
 
 }  // namespace detail
 
+/// Sends what a conversion sums up compressed, where that costs less: `price(step, partition before it)`.
+template <class Price>
+constexpr void compress(conversion& c, compression form, const partition& from, const Price& price) {
+  if (form == compression::none) return;
+  partition p = from;
+  for (conversion_step& s : c.steps) {
+    conversion_step fewer = s;
+    fewer.sent_as = form;
+    if (s.sums())
+      if (const long less = price(s, p) - price(fewer, p); less > 0) s = fewer, c.price -= less;
+    p = after(p, s);
+  }
+}
+
 /// Of one mesh.
 class known_conversions {
  public:
   /// Without prices: along one axis after the other, and by the bytes sent. Prices must outlive this.
   explicit known_conversions(const step_prices* prices = nullptr) : prices_(prices) {}
 
-  /// The cheapest conversion of a tensor of this shape, whose elements take `width` bytes.
+  /// The cheapest conversion of a tensor of this shape whose elements take `width` bytes; sums may be sent as `form`.
   const conversion& operator()(const extents& shape, long width, const mesh_shape& mesh, const partition& from,
-                               const partition& to) {
+                               const partition& to, compression form = compression::none) {
     key_.assign(reinterpret_cast<const char*>(&width), sizeof width);
     for (int d = 0; d < shape.size(); ++d) key_.append(reinterpret_cast<const char*>(&shape[d]), sizeof shape[d]);
     detail::put(key_, from);
     detail::put(key_, to);
+    key_ += static_cast<char>(form);
     const auto at = conversions_.find(key_);
-    return at != conversions_.end() ? at->second
-                                    : conversions_.emplace(key_, cheapest(shape, width, mesh, from, to)).first->second;
+    if (at != conversions_.end()) return at->second;
+    conversion c = cheapest(shape, width, mesh, from, to);
+    const step_prices& prices = prices_ != nullptr ? *prices_ : links_alike;
+    compress(c, form, from, [&](const conversion_step& s, const partition& p) {
+      return prices(s, {shape, p, width}, mesh);
+    });
+    return conversions_.emplace(key_, c).first->second;
   }
 
  private:

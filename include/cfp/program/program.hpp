@@ -20,6 +20,7 @@ struct buffer {
   int root = -1;                 ///< buffer whose memory this one shares (itself, if none)
   bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
   bool on_host = false;          ///< in memory of the host, which devices only carry to and from
+  bool left_over = false;        ///< what a compressed sum keeps for its next run: no value's, zero before the first
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
 
   int view = -1;   ///< how it walks the root's memory, by number among the program's; -1: neighbours follow one another

@@ -1,7 +1,7 @@
 // What single steps of conversions cost where programs run: the ways between partitions are chosen by it.
 #pragma once
 
-#include <cfp/core/conversion_step.hpp>
+#include <cfp/program/compressed_sum.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -25,7 +25,10 @@ class step_prices {
 class alike_links : public step_prices {
  public:
   long operator()(const conversion_step& s, const step_tensor& t, const mesh_shape& mesh) const override {
-    return s.communicates() ? bytes_sent(s, t.held, 256 * elements(t.shape) * t.width, mesh) + 16 : 0;
+    if (!s.communicates()) return 0;
+    if (s.sent_as == compression::none) return bytes_sent(s, t.held, 256 * elements(t.shape) * t.width, mesh) + 16;
+    const compressed_sum sum(s, elements(local_shape(t.held, t.shape, mesh)), s.devices(mesh));
+    return 256 * sum.sent() + (sum.all ? 2 : 1) * 16;
   }
 };
 inline const alike_links links_alike;

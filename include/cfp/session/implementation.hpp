@@ -1,7 +1,7 @@
 // What a session does: everything below brought together.
 #pragma once
 
-#include <cfp/model/full_state.hpp>
+#include <cfp/model/in_full.hpp>
 #include <cfp/plan/machine_search.hpp>
 #include <cfp/plan/reasons.hpp>
 #include <cfp/session/print.hpp>
@@ -102,9 +102,9 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   const batch_source same_each_time = repeatable(batches);
   const state_file<float>* const from = s.state ? &*s.state : nullptr;
   // One of the trainings, which take from one share of the time to another. A process that trains alone stops alone.
-  const bool lean = has_lean_state(s.g);
-  const std::optional<graph> full_state = lean ? std::optional(with_full_state(s.g)) : std::nullopt;
-  const graph& right = lean ? *full_state : s.g;
+  const bool lean = !is_in_full(s.g);
+  const std::optional<graph> full = lean ? std::optional(in_full(s.g)) : std::nullopt;
+  const graph& right = lean ? *full : s.g;
   const auto train_in = [&](backend& ranks, const program& p, const graph& g, const std::string& what, double begin,
                             double end) {
     detail::callback tell;
@@ -137,15 +137,18 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   out.begun_after = from != nullptr ? from->step() : 0;
   const trained alone = alone_in(number::float32, "training on one rank", 0, 0.3);
   out.left_out = rounding_decides(alone, alone_in(number::float64, "training on one rank in float64", 0.3, 0.7), s.g);
-  backend& full = s.ranks_in_full();
-  const cfp::plan in_full = realise("found", right, s.mesh, s.decided, found.choices, full.lowered_for());
-  const trained together = train_in(full, in_full.code, right, "training under the plan", 0.7, 0.85);
+  backend& ranks = s.ranks_in_full();
+  const cfp::plan same = realise("found", right, s.mesh, s.decided, found.choices, ranks.lowered_for());
+  const trained together = train_in(ranks, same.code, right, "training under the plan", 0.7, 0.85);
   out.alone = alone.loss;
   out.together = together.loss;
   out.apart = cfp::compare(alone, together, s.g, out.left_out);
   if (s.o.type == number::float32 && !lean) return out;
   out.stored_as = name_of(s.o.type);
-  if (lean) out.stored_as.append(" and by ").append(name_of(s.o.how.optimizer));
+  if (s.o.how.optimizer != optimizer_form::adamw_float32)
+    out.stored_as.append(" and by ").append(name_of(s.o.how.optimizer));
+  if (s.g.gradients != compression::none)
+    out.stored_as.append(" and with gradients sent as ").append(name_of(s.g.gradients));
   const trained stored = train_in(s.ranks(), found.code, s.g, "training under the plan in " + out.stored_as, 0.85, 1);
   out.stored_apart = loss_difference(alone, stored);
   return out;

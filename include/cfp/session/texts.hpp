@@ -36,6 +36,7 @@ inline std::string said_of(const training& how, number type) {
   std::string out;
   if (how.micro_batches > 1) out += " micro_batches=" + std::to_string(how.micro_batches);
   if (how.optimizer != optimizer_form::adamw_float32) out.append(" ").append(name_of(how.optimizer));
+  if (how.gradients != compression::none) out.append(" gradients=").append(name_of(how.gradients));
   if (type != number::float32) out.append(" ").append(name_of(type));
   return out;
 }

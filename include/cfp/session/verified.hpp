@@ -48,7 +48,7 @@ struct verification {
   std::vector<double> alone{}, together{};  ///< the losses on one rank and under the plan, in float32
   difference apart{};
   undecided left_out{};
-  std::string stored_as{};  ///< numbers of 16 bits, state of fewer: the plan was also trained so,
+  std::string stored_as{};  ///< numbers of 16 bits, state or sums of fewer: the plan was also trained so,
   double stored_apart = 0;  ///< its losses this far from those in float32
   long begun_after = 0;     ///< steps of the state it went on from
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/engine.hpp>
+#include <cfp/backend/host/coder.hpp>
 #include <cfp/backend/host/kernels.hpp>
 #include <cfp/backend/host/memory.hpp>
 #include <cfp/backend/host/side_stream.hpp>
@@ -65,6 +66,7 @@ class device : public tick_clock {
     if (q.beside == nullptr && side_) side_->wait(issued_[static_cast<std::size_t>(n)]);
   }
   host_mover mover(const queue&) const { return {}; }
+  host::coder coder(const queue&) const { return {}; }
   const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
   void set(long step, int pass) { step_ = step, pass_ = pass; }
   no_recording record(const std::function<void()>&) const { return {}; }

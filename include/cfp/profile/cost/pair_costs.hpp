@@ -54,7 +54,7 @@ class pair_costs {
     if (a.weight_on_host) out += '_';
   }
   const conversion& conversion_of(int v, const partition& from, const partition& to) {
-    return conversions_(g_[v].shape, g_[v].width(real_bytes_), mesh_, from, to);
+    return conversions_(g_[v].shape, g_[v].width(real_bytes_), mesh_, from, to, sent_as(g_, v));
   }
 
   // Before tables are made anew.

@@ -45,8 +45,9 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     if (p.buffers[b].root != static_cast<int>(b) || p.buffers[b].on_host) continue;
     const value_role role = g[p.buffers[b].value].role;
-    if (p.buffers[b].persistent &&
-        (role == value_role::weight || role == value_role::state || role == value_role::accumulator))
+    if (p.buffers[b].left_over ||
+        (p.buffers[b].persistent &&
+         (role == value_role::weight || role == value_role::state || role == value_role::accumulator)))
       m.kept += p.buffers[b].bytes;
     else if (p.buffers[b].persistent)
       (saved[b] && role == value_role::activation && !is_remade(p.buffers[b].value) ? kept_outside : m.transient) +=

@@ -2,6 +2,7 @@
 // measured there.
 #pragma once
 
+#include <cfp/core/conversion_step.hpp>
 #include <cfp/profile/machine/machine.hpp>
 
 namespace cfp::inline v0_1 {
@@ -108,6 +109,14 @@ inline double collective_seconds(const machine& m, const device_group& g, collec
         (s.kind == kind || s.kind == collective_kind::all_reduce) && (best == nullptr || worth(s) > worth(*best)))
       best = &s;
   return best == nullptr ? described : described * correction_of(*best, m, group_of(m, *best), bytes);
+}
+
+/// Of a step of a conversion. `bytes`: the same; of a sum that is sent compressed, what a device sends of it at first.
+inline double collective_seconds(const machine& m, const device_group& g, const conversion_step& s, double bytes) {
+  if (s.sent_as == compression::none) return collective_seconds(m, g, s.collective(), bytes);
+  const double pieces = collective_seconds(m, g, collective_kind::all_to_all, g.devices * bytes);
+  const bool all = s.kind == conversion_step::all_reduce;
+  return pieces + (all ? collective_seconds(m, g, collective_kind::all_gather, bytes) : 0);
 }
 
 }  // namespace cfp

@@ -19,13 +19,17 @@ class described_prices : public step_prices {
 
   long operator()(const conversion_step& s, const step_tensor& t, const mesh_shape& mesh) const override {
     const extents before = local_shape(t.held, t.shape, mesh), local = local_shape(after(t.held, s), t.shape, mesh);
-    const double larger = static_cast<double>(std::max(elements(before), elements(local)) * t.width);
-    const int passes = s.communicates() ? scratch_buffers(s, before) : 1;
-    double seconds = passes * (machine_.device.launch + 2 * larger / machine_.device.bandwidth);
-    if (s.communicates()) {
-      const long whole = elements_before_split(s, t.held, elements(t.shape), mesh) * t.width;
-      seconds += collective_seconds(machine_, groups_[s.set()], s.collective(), static_cast<double>(whole));
+    const long larger = std::max(elements(before), elements(local)) * t.width;
+    int launches = s.communicates() ? scratch_buffers(s, before) : 1;
+    long passes = 2 * launches * larger, whole = elements_before_split(s, t.held, elements(t.shape), mesh) * t.width;
+    if (s.sent_as != compression::none) {
+      const compressed_sum sum(s, elements(before), s.devices(mesh));
+      launches += 2;
+      passes += (elements(before) + elements(local) + 2 * sum.left_over()) * t.width + 2 * sum.scratch_bytes();
+      whole = sum.pieces * sum.bytes;
     }
+    double seconds = launches * machine_.device.launch + static_cast<double>(passes) / machine_.device.bandwidth;
+    if (s.communicates()) seconds += collective_seconds(machine_, groups_[s.set()], s, static_cast<double>(whole));
     return static_cast<long>(1e12 * seconds);
   }
 

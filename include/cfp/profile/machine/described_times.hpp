@@ -41,16 +41,22 @@ class described_times {
     const partition& held = p[i.in[0]].held;
     double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over its axes
     if (held.on(i.step.axis).kind == placement::split) whole *= static_cast<double>(i.step.devices(p.mesh));
-    const auto over = [&](double bytes) {
-      return collective_seconds(machine_, groups_[i.step.set()], i.step.collective(), bytes);
-    };
+    double passes = 0;  // bytes read and written around it
+    if (i.step.sent_as != compression::none) {
+      const compressed_sum s(i.step, elements(p[i.in[0]].local), i.step.devices(p.mesh));
+      whole = static_cast<double>(s.pieces * s.bytes);
+      passes = static_cast<double>(p[i.in[0]].bytes + p[i.out[0]].bytes);
+    }
+    const auto over = [&](double bytes) { return collective_seconds(machine_, groups_[i.step.set()], i.step, bytes); };
     double seconds = 0;
     if (effects.latency && effects.small_messages) seconds = over(whole);
     else seconds = (effects.latency ? over(1024) : 0) + whole * over(1 << 30) / (1 << 30);
     if (!effects.operators) return 1000 * seconds;
-    for (int k = 1; k < i.out.size(); ++k)  // packing
-      seconds += machine_.device.launch + 2 * static_cast<double>(p[i.out[k]].bytes) / machine_.device.bandwidth;
-    return 1000 * seconds;
+    for (int k = 1; k < i.out.size(); ++k) {  // packing
+      seconds += machine_.device.launch;
+      passes += 2 * static_cast<double>(p[i.out[k]].bytes);
+    }
+    return 1000 * (seconds + passes / machine_.device.bandwidth);
   }
 
   const machine& of() const { return machine_; }

@@ -47,10 +47,8 @@ class roofline : public cost_builder {
  private:
   double share(std::size_t way, const instruction& i, const program& p) const {
     if (!i.communicates()) return 1;
-    const value& v = g_[p[i.in[0]].value];
-    const bool of_weight = v.role == value_role::weight || v.role == value_role::accumulator ||
-                           (v.role == value_role::gradient && g_[v.of].role == value_role::weight);
-    return of_weight ? of_weights[way] : 1;
+    const int v = p[i.in[0]].value;
+    return g_[v].role == value_role::weight || is_weight_gradient(g_, v) ? of_weights[way] : 1;
   }
 
   described_times times_;

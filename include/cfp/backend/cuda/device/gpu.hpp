@@ -5,6 +5,7 @@
 #include <cfp/backend/cuda/device/beside_bytes.hpp>
 #include <cfp/backend/cuda/device/gpu_memory.hpp>
 #include <cfp/backend/cuda/device/owned.hpp>
+#include <cfp/backend/cuda/kernel/coder_kernels.hpp>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
 #include <cfp/backend/cuda/make_ready.hpp>
 #include <cfp/backend/engine.hpp>
@@ -159,6 +160,7 @@ class basic_gpu {
   const queue& main() const { return main_; }
   const queue& side() const { return side_; }
   detail::gpu_mover mover(const queue& q) const { return detail::gpu_mover{q.stream()}; }
+  cuda::coder<queue> coder(const queue& q) const { return cuda::coder<queue>(q); }
   product prepare(const call& c, const epilogue& e) {
     product made(library_.template prepare<T>(c, e));
     if (!made) ++refused_epilogues_;
