@@ -4,7 +4,7 @@
 #include "counted.hpp"
 #include "small.hpp"
 
-#include <cfp/backend/conversion.hpp>
+#include <cfp/backend/compressed_conversion.hpp>
 #include <cfp/backend/host/coder.hpp>
 #include <cfp/block/decisions.hpp>
 #include <cfp/communicator/threads/run_ranks.hpp>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cfp/communicator/communicator.hpp>
-#include <cfp/program/scratch.hpp>
+#include <cfp/program/around.hpp>
+#include <cfp/program/program.hpp>
 
-#include <cstddef>
 #include <cstring>
 
 namespace cfp::inline v0_1 {
@@ -38,22 +38,6 @@ void unpack(const Mover& by, T* whole, const T* packed, const around& w, long n,
 }
 
 }  // namespace detail
-
-/// Sums up pieces that are sent compressed, one on each rank, and where all want them sends the sums, too. `in` has the
-/// pieces one behind the other; `sent` is memory for what goes and what comes, `left_over` for what is kept.
-template <class T, class Coder, class Communicator>
-void sum_compressed(const Coder& by, compression form, const compressed_sum& s, const T* in, long count, T* out,
-                    std::byte* sent, T* left_over, const Communicator& among) {
-  std::byte* const come = sent + s.pieces * s.bytes;
-  const auto bytes = static_cast<std::size_t>(s.bytes);
-  by.encode(form, in, count, left_over, s.piece, s.pieces, sent);
-  among.all_to_all(sent, come, bytes);
-  by.decode(form, come, s.piece, 1, s.pieces, out, s.piece);
-  if (!s.all) return;
-  by.encode(form, out, s.piece, left_over + s.pieces * s.piece, s.piece, 1, sent);
-  among.all_gather(sent, come, bytes);
-  by.decode(form, come, s.piece, s.pieces, 1, out, count);
-}
 
 /// Runs one conversion step. `in`, `out`, `scratch` are the memory of the instruction's buffers; `among` the ranks
 /// along its axes.

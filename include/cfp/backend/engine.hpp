@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/backend.hpp>
+#include <cfp/backend/compressed_conversion.hpp>
 #include <cfp/backend/conversion.hpp>
 #include <cfp/backend/device.hpp>
 #include <cfp/backend/issued_passes.hpp>
@@ -32,7 +33,6 @@ class engine : public loaded_program {
       : program_(p), device_(on), memory_(p, g, on.rank(), seed, typename Device::memory(on)) {
     const stream_order order = order_of(p);
     const places where{p, g, on.rank(), seed, memory_.places(), workspace_};
-    steps_.reserve(p.code.size());
     seconds_.resize(p.code.size());
     long workspace = 0;
     for (std::size_t i = 0; i < p.code.size(); ++i) {
@@ -227,28 +227,10 @@ class engine : public loaded_program {
   template <class U>
   void convert_as(const instruction& i, const queue& q) {
     const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
-    if (i.step.sent_as != compression::none) return sum_compressed_as<U>(i, q);
+    if (i.step.sent_as != compression::none) return run_compressed<U>(device_, q, program_, i, memory_);
     run_conversion<U>(device_.mover(q), i.step, program_[i.in[0]], program_[i.out[0]],
                       static_cast<U*>(memory_[i.in[0]]), at(0), at(1), at(2), program_.mesh, device_.rank(),
                       device_.among(i.step.set(), q));
-  }
-
-  template <class U>
-  void sum_compressed_as(const instruction& i, const queue& q) {
-    const buffer& from = program_[i.in[0]];
-    const long numbers = elements(from.local);
-    const compressed_sum s(i.step, numbers, i.step.devices(program_.mesh));
-    const auto* in = static_cast<const U*>(memory_[i.in[0]]);
-    const int scratch = i.out.size() - 2;
-    if (scratch > 1) {  // pieces that do not lie one behind the other
-      auto* const packed = static_cast<U*>(memory_[i.out[1]]);
-      const around w = view_around(from.local, i.step.dim);
-      for (long k = 0; k < s.pieces; ++k) detail::pack(device_.mover(q), in, packed + k * s.piece, w, s.pieces, k);
-      in = packed;
-    }
-    sum_compressed(device_.coder(q), i.step.sent_as, s, in, numbers, static_cast<U*>(memory_[i.out[0]]),
-                   static_cast<std::byte*>(memory_[i.out[scratch]]), static_cast<U*>(memory_[i.out[scratch + 1]]),
-                   device_.among(i.step.set(), q));
   }
 
   const program& program_;
