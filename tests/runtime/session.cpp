@@ -308,7 +308,7 @@ TEST_CASE("a lazy session says first what is certified, and how much it had to m
   session_options o = with_kernels();
   o.lazy = true;
   std::vector<int> measured;
-  for (const double tolerance : {0.0, 1.0}) {
+  for (const double tolerance : {0.0, 0.5, 1.0}) {
     o.tolerance = tolerance;
     session s(own_model(8), o);
     const found_plan& found = s.plan();
@@ -324,7 +324,7 @@ TEST_CASE("a lazy session says first what is certified, and how much it had to m
     CHECK(s.verify(rows_of(8), 3).holds());
     measured.push_back(found.figures_measured);
   }
-  CHECK(measured[1] < measured[0]);
+  CHECK(measured[2] < measured[0]);
 }
 
 TEST_CASE("a training goes on from a saved state, on another mesh too") {
