@@ -13,6 +13,7 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/mesh_search.hpp>
+#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/summary.hpp>
@@ -182,8 +183,9 @@ std::vector<json> published_rows(const std::string& path) {
   return out;
 }
 
-/// GPT-2 of eight layers on two CPU ranks under limits: measured steps of the found plan, and of the free plan with all
-/// computed again.
+/// GPT-2 of eight layers on two CPU ranks under limits: measured steps of the found plans, and of the free plan with
+/// what is cheap, or all, computed again. Those are known to the search within a limit: it takes one that fits and is
+/// predicted to be faster than what it found.
 json on_ranks(const families::model_sizes& sizes, int steps) {
   const families::built_model net = build_model(families::config_file(carried_model("gpt2")), sizes);
   const graph g = differentiate(refine(net.forward));
@@ -202,22 +204,25 @@ json on_ranks(const families::model_sizes& sizes, int steps) {
   plan_search search(g, mesh, d, whole, measure_with);
   search.tolerance = 0.02;
   const plan free = search.run({}).front();
-  const auto policy = [&](const char* called, keeping::inside_t least) {
-    return realise(called, g, mesh, d, recomputed_to(least, free.choices, d), ranks->lowered_for());
-  };
   const auto peak = static_cast<double>(predicted_peak(free));
-  std::vector<plan> plans{free, policy("cheap recomputed", keeping::costly),
-                          policy("all recomputed", keeping::nothing)};
-  std::vector<double> shares{1, 0, 0};
-  for (const double share : {0.9, 0.8, 0.7, 0.6, 0.5}) {
+  std::vector<plan> plans{free};
+  std::vector<double> shares{1};
+  for (const double share : {1.0, 0.9, 0.8, 0.7, 0.6, 0.5}) {
     search_options limits;
     limits.memory_limit = std::lround(share * peak);
     plan_search within(g, mesh, d, whole, measure_with);
     within.tolerance = 0.02;
+    for (const auto& [called, least] :
+         {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)})
+      within.add(called, recomputed_to(least, free.choices, d));
     try {
-      plans.push_back(within.run(limits).front());
-      shares.push_back(share);
-    } catch (const nothing_fits&) {}
+      const std::vector<plan> found = within.run(limits);
+      if (share < 1) plans.push_back(found.front()), shares.push_back(share);
+      else plans.insert(plans.end(), found.begin() + 1, found.end()), shares.resize(plans.size());
+    } catch (const nothing_fits& e) {
+      tell("");
+      std::printf("limit %4.0f%%  %s\n", 100 * share, e.what());
+    }
   }
   std::vector<const program*> programs;
   for (const plan& p : plans) programs.push_back(&p.code);
@@ -252,6 +257,7 @@ int main(int argc, char** argv) {
   bool large = true, ranks = true;
   long per_device = 4, sequence = 1024;
   int steps = 10;
+  families::model_sizes of_ranks{16, 256, 8};
   app.add_option("--json", to, "write the figures here");
   app.add_option("--model", models, "of examples/models, or files")->delimiter(',');
   app.add_option("--machine", machines, "of examples/machines, or files")->delimiter(',');
@@ -259,6 +265,8 @@ int main(int argc, char** argv) {
   app.add_option("--seq", sequence, "tokens of a sequence")->capture_default_str();
   app.add_option("--published", figures, "rows of published throughput, a file");
   app.add_option("--steps", steps, "of each plan on CPU ranks, in turn")->capture_default_str();
+  app.add_option("--ranks-batch", of_ranks.batch, "sequences of a step on CPU ranks")->capture_default_str();
+  app.add_option("--ranks-seq", of_ranks.sequence, "tokens of each")->capture_default_str();
   app.add_flag("!--no-large", large, "leave out llama-3-70b on 64 GPUs and llama-3.1-405b on 1,024");
   app.add_flag("!--no-ranks", ranks, "leave out what is measured on CPU ranks");
   try {
@@ -280,7 +288,7 @@ int main(int argc, char** argv) {
     for (const memory_case& c : cases) out["cases"].push_back(described(c)), keep();
     if (!figures.empty())
       for (const json& row : published_rows(figures)) out["published"].push_back(published(row)), keep();
-    if (ranks) out["on_ranks"] = on_ranks({8, 128, 8}, steps), keep();
+    if (ranks) out["on_ranks"] = on_ranks(of_ranks, steps), keep();
   } catch (...) {
     return report<CLI::ParseError>(app);
   }

@@ -72,6 +72,43 @@ TEST_CASE("one limit after another is solved as each alone") {
   CHECK(near > 0);
 }
 
+TEST_CASE("plans below a time are found, or proven not to be there") {
+  std::mt19937 random(4);
+  int found = 0, none = 0, infeasible = 0;
+  for (int r = 0; r < 1000; ++r) {
+    cost_graph g = random_costs(random);
+    g.memory_limit.reset();
+    const solution free = exhaustive(g);
+    if (!free.feasible) continue;
+    limit_solver solver(g);
+    for (int k = 0; k < 8; ++k) {
+      g.memory_limit = static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(2 * free.memory + 2));
+      const solution oracle = exhaustive(g);
+      solve_options how;
+      how.gap = k % 2 == 0 ? 0 : 0.05;
+      how.below = (oracle.feasible ? oracle.time : free.time) + static_cast<double>(random() % 9) - 4;
+      const solution s = solver.solve(g.memory_limit, how);
+      CAPTURE(r, k, how.below, oracle.time, s.bound);
+      if (how.gap == 0) REQUIRE(s.optimal);
+      REQUIRE(s.feasible == (oracle.feasible && oracle.time < how.below));
+      if (s.feasible) {
+        REQUIRE(evaluate(g, s.choices).memory <= *g.memory_limit);
+        REQUIRE(s.time < how.below);
+        REQUIRE(s.time - oracle.time <= how.gap * std::fabs(s.time) * (1 + 1e-9));
+        ++found;
+      } else {
+        REQUIRE(s.optimal);
+        REQUIRE(s.bound >= how.below);
+        if (s.least_memory) REQUIRE(!oracle.feasible);
+        (oracle.feasible ? none : infeasible) += 1;
+      }
+    }
+  }
+  CHECK(found > 1000);
+  CHECK(none > 1000);
+  CHECK(infeasible > 500);
+}
+
 TEST_CASE("the order of elimination is looked for where that pays, and does not change the answer") {
   namespace inner = cfp::detail;
   std::mt19937 random(3);

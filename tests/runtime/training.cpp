@@ -5,6 +5,7 @@
 #include "small.hpp"
 
 #include <cfp/plan/named.hpp>
+#include <cfp/plan/narrowed.hpp>
 #include <cfp/profile/machine/roofline.hpp>
 #include <cfp/session/race.hpp>
 

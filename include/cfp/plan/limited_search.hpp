@@ -27,22 +27,40 @@ solution solved(const machine_options& options, const folding& folded, const Sol
 
 }  // namespace detail
 
+/// Only plans that take less are looked for. Sums of parts are taken to be as far from what programs take as one plan's
+/// are; without choices they are those of the fastest plan.
+struct time_limit {
+  double ms = std::numeric_limits<double>::infinity();
+  std::vector<int> choices{};
+  double program_ms = 0;  ///< of the plan that makes them
+
+  /// That of a plan, if there is one, and `more` of it.
+  static time_limit near(const evaluated* plan, double more) {
+    if (plan == nullptr) return {};
+    return {plan->when.ms * (1 + more), plan->p.choices, plan->when.ms};
+  }
+};
+
 class limited_search {
  public:
   /// Folded decisions and options must outlive this. `estimate` prices a plan by its program. `fitted`: what another
   /// search of the same decisions held sums of parts to, to begin with.
   limited_search(const folding& folded, const machine_options& options,
-                 std::function<evaluated(const std::vector<int>&)> estimate, std::optional<std::int64_t> fitted = {})
-      : folded_(folded), options_(options), estimate_(std::move(estimate)), fitted_(fitted) {}
+                 std::function<evaluated(const std::vector<int>&)> estimate, std::optional<std::int64_t> fitted = {},
+                 time_limit within = {})
+      : folded_(folded), options_(options), estimate_(std::move(estimate)), fitted_(fitted),
+        within_(std::move(within)) {}
 
   /// Of the plans that are fastest by sums of parts within about the limit: what a program needs is about, but not
   /// quite, the sum of its parts. `of_all`: all that is communicated is counted.
-  std::optional<evaluated> fastest(const cost_graph& sums, bool of_all) {
+  std::optional<evaluated> fastest(const cost_graph& sums, bool of_all) { return fastest(sums, sums, of_all); }
+  /// The same of some choices of all.
+  std::optional<evaluated> fastest(const cost_graph& sums, const cost_graph& of_all_choices, bool of_all) {
     const cost_graph searched = folded_.of(sums);
     limit_solver solver(searched);
-    std::optional<evaluated> best = fastest(solver, limits_of_sums(options_.memory, fitted_), of_all);
+    std::optional<evaluated> best = fastest(solver, of_all_choices, limits_of_sums(options_.memory, fitted_), of_all);
     if (!best && options_.known_limit && !options_.over())
-      best = fastest(solver, limits_of_sums(options_.memory, options_.known_limit), false);
+      best = fastest(solver, of_all_choices, limits_of_sums(options_.memory, options_.known_limit), false);
     return best;
   }
 
@@ -56,27 +74,37 @@ class limited_search {
   std::optional<std::int64_t> fitted() const { return fitted_; }
 
  private:
-  std::optional<evaluated> fastest(limit_solver& solver, limits_of_sums limits, bool of_all) {
+  std::optional<evaluated> fastest(limit_solver& solver, const cost_graph& sums, limits_of_sums limits, bool of_all) {
     std::optional<evaluated> best;
     for (bool more = true; more; more = more && !options_.over()) {
       const solution s = detail::solved(options_, folded_, [&] {
-        return solver.solve(limits.now(), options_.of_solver(limits.now() ? options_.limited_share : 1));
+        solve_options how = options_.of_solver(limits.now() ? options_.limited_share : 1);
+        if (limits.now()) how.below = below(sums);
+        return solver.solve(limits.now(), how);
       });
       const bool without_limit = !limits.now();
       if (of_all && without_limit) bound_ = s.bound;
       if (!s.feasible) {
-        more = limits.none(s.least_memory);
+        const bool too_slow = s.optimal && s.bound < std::numeric_limits<double>::infinity();
+        more = !too_slow && limits.none(s.least_memory);
         continue;
       }
       if (best && best->p.choices == s.choices) break;
       evaluated e = estimate_(s.choices);
       e.gap = s.gap();
       if (of_all && without_limit) limited_ = !e.fits, free_ms_ = e.when.ms;
+      if (without_limit && within_.choices.empty()) within_.choices = s.choices, within_.program_ms = e.when.ms;
       more = limits.tried(s, e.peak);
       if (e.fits && (!best || e.when.ms < best->when.ms)) best = std::move(e);
     }
     if (limits.fitted()) fitted_ = limits.fitted();
     return best;
+  }
+
+  // What sums of parts of plans to look for are below.
+  double below(const cost_graph& sums) const {
+    if (within_.choices.empty()) return std::numeric_limits<double>::infinity();
+    return within_.ms * (folded_.time(sums, within_.choices) / within_.program_ms);
   }
 
   const folding& folded_;
@@ -86,6 +114,7 @@ class limited_search {
   bool limited_ = false;
   double free_ms_ = 0;
   std::optional<std::int64_t> fitted_;
+  time_limit within_;
 };
 
 }  // namespace cfp

@@ -42,6 +42,9 @@ struct machine_options {
   /// as slow as the best of others is not looked into: of three axes each is solved but once, and where a plan fits
   /// that keeps all, none is looked for that keeps less.
   double gain = 1e-3, behind = 1.25;
+  /// How far sums of parts may be from what programs take, relative to that, as plans compare that keep less: one that
+  /// is slower by more than that is not looked for.
+  double unsure = 0.03;
   /// When no more is begun: the best known by then is the answer. Without it what is found depends on no clock.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the

@@ -6,10 +6,12 @@
 #include <cfp/plan/limited_search.hpp>
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
+#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/plan_evaluator.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/profile/machine/described_conversions.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -19,15 +21,16 @@ namespace cfp::inline v0_1 {
 class machine_search {
  public:
   /// Graph, mesh, decisions, repeats and conversions must outlive this. Without repeats every plan is priced by the
-  /// whole program; conversions, of this machine and mesh, are found here where none are given.
+  /// whole program; conversions, of this machine and mesh, are found here where none are given. `most_ms`: slower
+  /// candidates are not looked for.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m,
                  const machine_options& options = {}, const repeats* again = nullptr,
-                 described_conversions* conversions = nullptr)
+                 described_conversions* conversions = nullptr, double most_ms = std::numeric_limits<double>::infinity())
       : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
         conversions_(conversions != nullptr ? *conversions : own_conversions_),
         options_(options.on(m.device.memory, conversions_.prices)), times_(m, mesh, options.known),
         programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
-        folded_(d, again), within_limit_(of_limit()) {}
+        folded_(d, again), within_limit_(of_limit({}, {most_ms, {}})) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -100,8 +103,7 @@ class machine_search {
   /// does not fit. Found ones first, then as many as time is left for.
   priced_plans compare() {
     priced_plans out;
-    out.candidates = candidates();
-    out.bound = within_limit_.bound();
+    out.candidates = candidates(), out.bound = within_limit_.bound();
     for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
       if (!options_.over())
         if (auto e = usual(p)) out.usual.push_back(std::move(*e));
@@ -113,21 +115,20 @@ class machine_search {
   }
 
   /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, and may
-  /// leave it and the state of weights on the host. Sums of parts do not know what runs while something is carried, so
-  /// that more choices may find less: plans that leave only state there, and nothing, are searched for beside them.
+  /// leave it and the state of weights on the host. Sums of parts are not what programs take, so that more choices may
+  /// find less: plans that compute all again, leave only state on the host, or nothing, are searched for beside them.
   priced_plans with_less_kept(priced_plans known) {
-    std::vector<evaluated> less = candidates();
-    for (const bool may_state : {true, false}) {
-      if (d_.furthest_rest() == keeping::on_device || options_.over()) break;
-      limited_search search = of_limit(within_limit_.fitted());
-      for (evaluated& e :
-           candidates(search, [&](const cost_graph& sums) { return only_on_device(sums, d_, may_state); }))
-        less.push_back(std::move(e));
+    const std::vector<evaluated> of_all = candidates();
+    std::vector<evaluated> less = of_all;
+    const time_limit about = time_limit::near(priced_plans::fastest(of_all), options_.unsure);
+    for (const auto& only : with_less_choice(d_)) {
+      if (options_.over() || all_left(only(costs()), of_all)) continue;  // or those are the best of these, too
+      limited_search search = of_limit(within_limit_.fitted(), about);
+      for (evaluated& e : candidates(search, only)) less.push_back(std::move(e));
     }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
-    // And what people do where their plans do not fit: compute all again; where even that does not, the host holds
-    // more.
+    // And what people do where their plans do not fit: compute all again, and where that does not, use the host.
     for (std::size_t n = 0, all = known.usual.size(); n < all; ++n) {
       const evaluated e = known.usual[n];
       bool fits = e.fits;
@@ -146,8 +147,7 @@ class machine_search {
   /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
   priced_plans by_sums(const std::vector<int>& begin = {}) {
     priced_plans out;
-    out.candidates = candidates();
-    out.bound = within_limit_.bound();
+    out.candidates = candidates(), out.bound = within_limit_.bound();
     if (!begin.empty())
       if (auto e = within_limit_.fastest(fixed(costs(), begin), false)) out.candidates.push_back(std::move(*e));
     return ended(std::move(out));
@@ -164,19 +164,21 @@ class machine_search {
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
       if (!out.empty() && options_.over()) break;
-      std::optional<evaluated> best = search.fastest(only(sums), out.empty());
-      if (!best) break;  // memory is the same for all
+      const bool of_all = &sums == &prices().counted.front();
+      std::optional<evaluated> best = search.fastest(only(sums), sums, of_all);
+      if (!best && of_all && all) break;  // memory is the same for all
+      if (!best) continue;
       best->seconds = since(begin);
-      if (all && out.empty()) fitted_by_first_ = search.fitted();
-      bool known = false;
-      for (const evaluated& other : out) known = known || other.p.choices == best->p.choices;
-      if (!known) out.push_back(std::move(*best));
+      if (all && of_all) fitted_by_first_ = search.fitted();
+      const auto same = [&](const evaluated& other) { return other.p.choices == best->p.choices; };
+      if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(*best));
     }
     return out;
   }
 
-  limited_search of_limit(std::optional<std::int64_t> fitted = {}) {
-    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); }, fitted};
+  limited_search of_limit(std::optional<std::int64_t> fitted, time_limit within) {
+    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); }, fitted,
+            std::move(within)};
   }
 
   // The plan to take has its program; where layers stand for many, that of those there are.

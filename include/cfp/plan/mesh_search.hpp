@@ -104,14 +104,23 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
     searches[i]->keep_all();
   });
   double best = std::numeric_limits<double>::infinity();
-  for (const auto& s : searches)
-    if (s) best = std::min(best, s->plans().ms());
-  detail::on_threads(options, few, [&](std::size_t i) {
+  std::size_t promising = meshes.size();  // whose fastest plan is faster than the others'
+  for (const std::size_t i : few) {
+    if (!searches[i]) continue;
+    best = std::min(best, searches[i]->plans().ms());
+    if (promising == meshes.size() || searches[i]->free_ms() < searches[promising]->free_ms()) promising = i;
+  }
+  const auto keep_less = [&](std::size_t i) {
     if (!searches[i]) return;
     searches[i]->keep_less(best);
     out[i] = std::move(searches[i]->plans());
     searches[i].reset();
-  });
+  };
+  if (promising < meshes.size()) {
+    keep_less(promising);
+    best = std::min(best, out[promising].ms());
+  }
+  detail::on_threads(options, few, keep_less);
   std::vector<mesh_plans> known;
   for (const std::size_t i : three.empty() ? three : few) known.push_back(out[i]);
   detail::on_threads(options, three, [&](std::size_t i) {

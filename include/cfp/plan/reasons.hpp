@@ -1,6 +1,7 @@
 // Reasons: why a plan was found rather than another, as text.
 #pragma once
 
+#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/realise.hpp>
 #include <cfp/solve/explain/explanation.hpp>
 

@@ -4,6 +4,7 @@
 #include <cfp/core/bad_input.hpp>
 #include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/named.hpp>
+#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/segment_times.hpp>
 #include <cfp/profile/measure/profiler.hpp>
 #include <cfp/solve/correction.hpp>

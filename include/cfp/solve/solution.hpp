@@ -16,7 +16,7 @@ namespace cfp::inline v0_1 {
 /// |----------|---------|------------------------------------------------------------------------------|
 /// | true     | true    | `choices` is a best plan (its time is the optimum up to a relative 1e-10)      |
 /// | true     | false   | the budget ran out: `choices` is the best plan found, no plan beats `bound`   |
-/// | false    | true    | proven: no plan of finite time keeps the memory limit                         |
+/// | false    | true    | proven: no plan keeps the memory limit; or, of a finite bound, none is faster |
 /// | false    | false   | the budget ran out before a plan was found; there may be one                  |
 struct solution {
   bool feasible = false;

@@ -37,12 +37,12 @@ class limit_solver {
   /// As the function `solve` does, within a limit; nothing: any plan will do.
   solution solve(std::optional<std::int64_t> within, const solve_options& options = {}) {
     const std::int64_t limit = within.value_or(std::numeric_limits<std::int64_t>::max());
-    detail::incumbent best(graph_, limit);
+    detail::incumbent best(graph_, limit, options.below);
     try {
       detail::leave_if(options.stop);
       detail::work_meter meter(options);
       if (!fastest_) find_fastest(options, meter);
-      if (fastest_->bound == detail::infinite_time) return best.finish(detail::infinite_time);
+      if (fastest_->bound >= options.below) return best.finish(fastest_->bound);
       const bool fits = best.offer(fastest_->choices);
       if (fits && fastest_->exact) return best.finish(best.time());
       if (!within) return best.finish(fastest_->bound);
@@ -87,7 +87,8 @@ class limit_solver {
     if (answer.feasible) runs_->add(answer.choices);
     // Tables may have been split only where the least memory was sought; then all that is known is "more than
     // this".
-    if (!answer.feasible && answer.optimal && least_ && !least_->plan.empty()) answer.least_memory = limit + 1;
+    if (!answer.feasible && answer.bound == detail::infinite_time && least_ && !least_->plan.empty())
+      answer.least_memory = limit + 1;
     return answer;
   }
 
@@ -124,8 +125,8 @@ class limit_solver {
 };
 
 /// The fastest plan of `graph` that keeps its memory limit; equal graphs get equal answers. Within the budget
-/// of `options` the answer is optimal, or as near as their `gap` asks for, or proven infeasible; beyond it, `optimal`
-/// is false and the answer holds the best plan found and a proven lower bound (see `solution`). Throws
+/// of `options` the answer is optimal, or as near as their `gap` asks for, or there is proven to be none; beyond it,
+/// `optimal` is false and the answer holds the best plan found and a proven lower bound (see `solution`). Throws
 /// `invalid_cost_graph`.
 inline solution solve(const cost_graph& graph, const solve_options& options = {}) {
   return limit_solver(graph).solve(graph.memory_limit, options);

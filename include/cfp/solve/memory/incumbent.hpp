@@ -16,10 +16,11 @@
 
 namespace cfp::inline v0_1::detail {
 
-/// Keeps the fastest plan offered that the cost graph's own figures allow.
+/// Keeps the fastest plan offered that the cost graph's own figures allow, of those that take less than a time.
 class incumbent {
  public:
-  incumbent(const cost_graph& graph, std::int64_t limit) : graph_(graph), limit_(limit) {}
+  incumbent(const cost_graph& graph, std::int64_t limit, double below = infinite_time)
+      : graph_(graph), limit_(limit), below_(below) {}
 
   /// Whether the plan is finite and keeps the memory limit; if so it is kept if it is the fastest yet.
   bool offer(const problem& p, const plan_indices& plan) { return offer(original_choices(p, plan)); }
@@ -27,7 +28,7 @@ class incumbent {
   bool offer(const std::vector<int>& choices) {
     const plan_cost cost = evaluate(graph_, choices);
     if (cost.time == infinite_time || cost.memory > limit_) return false;
-    if (!best_.feasible || cost.time < best_.time) {
+    if (cost.time < time()) {
       best_.feasible = true;
       best_.choices = choices;
       best_.time = cost.time;
@@ -36,7 +37,9 @@ class incumbent {
     return true;
   }
 
-  [[nodiscard]] double time() const { return best_.time; }
+  [[nodiscard]] bool found() const { return best_.feasible; }
+  /// What plans to come must be faster than.
+  [[nodiscard]] double time() const { return best_.feasible ? best_.time : below_; }
 
   /// The largest transient of the best plan; 0 if there is none.
   [[nodiscard]] std::int64_t transient() const {
@@ -54,18 +57,19 @@ class incumbent {
   /// The answer, given a proven lower bound on the time of every plan. Where there may be a plan but none was found,
   /// one is made without search if that can be done.
   [[nodiscard]] solution finish(double bound) {
-    if (!best_.feasible && bound < infinite_time) {
+    if (!best_.feasible && bound < below_) {
       if (const auto plan = greedy_plan(graph_)) offer(*plan);
     }
     solution answer = best_;
-    answer.optimal = bound == infinite_time || bound >= best_.time - resolution();
-    answer.bound = answer.optimal ? best_.time : bound;
+    answer.optimal = bound >= time() - resolution();
+    answer.bound = answer.optimal && best_.feasible ? best_.time : bound;
     return answer;
   }
 
  private:
   const cost_graph& graph_;
   std::int64_t limit_;
+  double below_;
   solution best_;
 };
 

@@ -62,8 +62,10 @@ class memory_search {
  private:
   /// A bound from here on rules a plan out: it is not enough faster than the best. `priced` as in `rounding`.
   [[nodiscard]] double goal(double priced) const {
-    const double time = best_.time(), slack = std::max(1e-10, options_.gap) * std::fabs(time);
-    return time == infinite_time ? time : time - slack + rounding(time, priced);
+    const double time = best_.time();
+    if (time == infinite_time) return time;
+    const double slack = best_.found() ? std::max(1e-10, options_.gap) * std::fabs(time) : 0;
+    return time - slack + rounding(time, priced);
   }
 
   /// Leaves what is known of the band in it, for when it is stopped.

@@ -25,7 +25,7 @@ class plan_mixture {
   /// Adds plans until those who mix them know about as much of the best price as all do.
   void settle() {
     constexpr int most_rounds = 12;
-    for (int round = 0; round < most_rounds && !meter_.over(); ++round) {
+    for (int round = 0; round < most_rounds && bound() < best_.time() && !meter_.over(); ++round) {
       const problem few = runs_.mixture(range_);
       const std::optional<priced_bound> of_few = priced_among(few);
       if (!of_few) {

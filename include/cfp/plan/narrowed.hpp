@@ -1,0 +1,95 @@
+// Decisions narrowed to some of their choices.
+#pragma once
+
+#include <cfp/block/decisions.hpp>
+#include <cfp/plan/priced_plans.hpp>
+#include <cfp/solve/cost_graph.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// The cost graph without the choices c of decisions n of which `dropped(n, c)` holds.
+template <class Dropped>
+cost_graph without(cost_graph costs, const Dropped& dropped) {
+  for (std::size_t n = 0; n < costs.nodes.size(); ++n)
+    for (std::size_t c = 0; c < costs.nodes[n].time.size(); ++c)
+      if (dropped(n, c)) costs.nodes[n].time.set(c, std::numeric_limits<double>::infinity());
+  return costs;
+}
+
+/// The cost graph with some decisions fixed (choice >= 0).
+inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
+  return without(std::move(costs), [&](std::size_t n, std::size_t c) {
+    return n < choices.size() && choices[n] >= 0 && static_cast<int>(c) != choices[n];
+  });
+}
+
+/// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
+/// than `least`; what it reads of others is not kept either, if nothing else is. Weights and their state rest where
+/// said, or as near as they may.
+inline std::size_t leanest(const decision& d, keeping::inside_t least, keeping::resting_t on_host = {}) {
+  std::size_t best = 0;
+  const keeping::resting_t there = std::min(on_host, d.furthest_rest());
+  for (std::size_t c = 0; c < d.kept.size(); c += d.kept_all())
+    if (const keeping k = d.kept[c];
+        k.inside <= least && (k.inputs || least == keeping::nothing) && !k.border_on_host && k.rests == there)
+      best = c;
+  return best;
+}
+
+/// The same choices, keeping so little.
+inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d,
+                                      keeping::resting_t on_host = {}) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n)
+    choices[n] =
+        static_cast<int>(leanest(d.nodes[n], least, on_host)) + choices[n] % static_cast<int>(d.nodes[n].kept_all());
+  return choices;
+}
+
+inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d, keeping::resting_t on_host = {}) {
+  return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
+}
+
+/// The cost graph without what leaves something on the host; `may_state`: but the state of weights.
+inline cost_graph only_on_device(cost_graph costs, const decision_graph& d, bool may_state) {
+  return without(std::move(costs), [&](std::size_t n, std::size_t c) {
+    if (d.nodes[n].kept.empty()) return false;
+    const keeping k = d.nodes[n].kept[c];
+    return k.activations_on_host() || (k.rests != keeping::on_device && !may_state);
+  });
+}
+
+/// The cost graph without what keeps more than it must.
+inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
+  return without(std::move(costs), [&](std::size_t n, std::size_t c) {
+    const std::size_t first = leanest(d.nodes[n], keeping::nothing);
+    return c < first || c >= first + d.nodes[n].kept_all();
+  });
+}
+
+/// Whether plans, of which there are some, make only choices that are left.
+inline bool all_left(const cost_graph& narrowed, const std::vector<evaluated>& plans) {
+  for (const evaluated& e : plans)
+    for (std::size_t n = 0; n < narrowed.nodes.size(); ++n)
+      if (narrowed.nodes[n].time[static_cast<std::size_t>(e.p.choices[n])] == std::numeric_limits<double>::infinity())
+        return false;
+  return !plans.empty();
+}
+
+/// What a search within a limit of memory is repeated for: all computed again, only the state of weights on the host,
+/// and nothing there.
+inline std::vector<std::function<cost_graph(const cost_graph&)>> with_less_choice(const decision_graph& d) {
+  std::vector<std::function<cost_graph(const cost_graph&)>> out;
+  out.emplace_back([&d](const cost_graph& costs) { return only_recomputed(costs, d); });
+  for (const bool may_state : {true, false})
+    if (d.furthest_rest() != keeping::on_device)
+      out.emplace_back([&d, may_state](const cost_graph& costs) { return only_on_device(costs, d, may_state); });
+  return out;
+}
+
+}  // namespace cfp
