@@ -43,13 +43,10 @@ struct time_limit {
 
 class limited_search {
  public:
-  /// Folded decisions and options must outlive this. `estimate` prices a plan by its program. `fitted`: what another
-  /// search of the same decisions held sums of parts to, to begin with.
+  /// Folded decisions and options must outlive this. `estimate` prices a plan by its program.
   limited_search(const folding& folded, const machine_options& options,
-                 std::function<evaluated(const std::vector<int>&)> estimate, std::optional<std::int64_t> fitted = {},
-                 time_limit within = {})
-      : folded_(folded), options_(options), estimate_(std::move(estimate)), fitted_(fitted),
-        within_(std::move(within)) {}
+                 std::function<evaluated(const std::vector<int>&)> estimate, time_limit within = {})
+      : folded_(folded), options_(options), estimate_(std::move(estimate)), within_(std::move(within)) {}
 
   /// Of the plans that are fastest by sums of parts within about the limit: what a program needs is about, but not
   /// quite, the sum of its parts. `of_all`: all that is communicated is counted.

@@ -30,7 +30,7 @@ class machine_search {
         conversions_(conversions != nullptr ? *conversions : own_conversions_),
         options_(options.on(m.device.memory, conversions_.prices)), times_(m, mesh, options.known),
         programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
-        folded_(d, again), within_limit_(of_limit({}, {most_ms, {}})) {}
+        folded_(d, again), within_limit_(of_limit({most_ms, {}})) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -118,12 +118,11 @@ class machine_search {
   /// leave it and the state of weights on the host. Sums of parts are not what programs take, so that more choices may
   /// find less: plans that compute all again, leave only state on the host, or nothing, are searched for beside them.
   priced_plans with_less_kept(priced_plans known) {
-    const std::vector<evaluated> of_all = candidates();
-    std::vector<evaluated> less = of_all;
-    const time_limit about = time_limit::near(priced_plans::fastest(of_all), options_.unsure);
+    std::vector<evaluated> less = candidates();
+    const time_limit about = time_limit::near(priced_plans::fastest(less), options_.unsure);
     for (const auto& only : with_less_choice(d_)) {
-      if (options_.over() || all_left(only(costs()), of_all)) continue;  // or those are the best of these, too
-      limited_search search = of_limit(within_limit_.fitted(), about);
+      if (options_.over()) break;
+      limited_search search = of_limit(about);
       for (evaluated& e : candidates(search, only)) less.push_back(std::move(e));
     }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
@@ -176,8 +175,8 @@ class machine_search {
     return out;
   }
 
-  limited_search of_limit(std::optional<std::int64_t> fitted, time_limit within) {
-    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); }, fitted,
+  limited_search of_limit(time_limit within) {
+    return {folded_, options_, [this](const std::vector<int>& choices) { return estimate("found", choices); },
             std::move(within)};
   }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cfp/block/decisions.hpp>
-#include <cfp/plan/priced_plans.hpp>
 #include <cfp/solve/cost_graph.hpp>
 
 #include <algorithm>
@@ -70,15 +69,6 @@ inline cost_graph only_recomputed(cost_graph costs, const decision_graph& d) {
     const std::size_t first = leanest(d.nodes[n], keeping::nothing);
     return c < first || c >= first + d.nodes[n].kept_all();
   });
-}
-
-/// Whether plans, of which there are some, make only choices that are left.
-inline bool all_left(const cost_graph& narrowed, const std::vector<evaluated>& plans) {
-  for (const evaluated& e : plans)
-    for (std::size_t n = 0; n < narrowed.nodes.size(); ++n)
-      if (narrowed.nodes[n].time[static_cast<std::size_t>(e.p.choices[n])] == std::numeric_limits<double>::infinity())
-        return false;
-  return !plans.empty();
 }
 
 /// What a search within a limit of memory is repeated for: all computed again, only the state of weights on the host,
