@@ -7,6 +7,7 @@
 #include <cfp/plan/priced_plans.hpp>
 #include <cfp/solve/exact/exact.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -34,10 +35,10 @@ struct time_limit {
   std::vector<int> choices{};
   double program_ms = 0;  ///< of the plan that makes them
 
-  /// That of a plan, if there is one, and `more` of it.
-  static time_limit near(const evaluated* plan, double more) {
+  /// That of a plan, if there is one, or of others, and `more` of it.
+  static time_limit near(const evaluated* plan, double of_others, double more) {
     if (plan == nullptr) return {};
-    return {plan->when.ms * (1 + more), plan->p.choices, plan->when.ms};
+    return {std::min(plan->when.ms, of_others) * (1 + more), plan->p.choices, plan->when.ms};
   }
 };
 

@@ -20,17 +20,17 @@ namespace cfp::inline v0_1 {
 
 class machine_search {
  public:
-  /// Graph, mesh, decisions, repeats and conversions must outlive this. Without repeats every plan is priced by the
-  /// whole program; conversions, of this machine and mesh, are found here where none are given. `most_ms`: slower
-  /// candidates are not looked for.
+  /// Graph, mesh, decisions, repeats and conversions must outlive this. Without repeats plans are priced by the whole
+  /// program; conversions are found here where none are given. `of_others`: milliseconds of a plan on another mesh.
   machine_search(const graph& g, const mesh_shape& mesh, const decision_graph& d, const machine& m,
                  const machine_options& options = {}, const repeats* again = nullptr,
-                 described_conversions* conversions = nullptr, double most_ms = std::numeric_limits<double>::infinity())
+                 described_conversions* conversions = nullptr,
+                 double of_others = std::numeric_limits<double>::infinity())
       : g_(g), mesh_(mesh), d_(d), machine_(m), own_conversions_(m, mesh),
         conversions_(conversions != nullptr ? *conversions : own_conversions_),
         options_(options.on(m.device.memory, conversions_.prices)), times_(m, mesh, options.known),
         programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
-        folded_(d, again), within_limit_(of_limit({most_ms, {}})) {}
+        folded_(d, again), of_others_(of_others), within_limit_(of_limit({options_.behind * of_others, {}})) {}
 
   long limit() const { return options_.memory; }
   /// Counts what was priced so far by measured figures and by described ones.
@@ -119,7 +119,7 @@ class machine_search {
   /// find less: plans that compute all again, leave only state on the host, or nothing, are searched for beside them.
   priced_plans with_less_kept(priced_plans known) {
     std::vector<evaluated> less = candidates();
-    const time_limit about = time_limit::near(priced_plans::fastest(less), options_.unsure);
+    const time_limit about = time_limit::near(priced_plans::fastest(less), of_others_, options_.unsure);
     for (const auto& only : with_less_choice(d_)) {
       if (options_.over()) break;
       limited_search search = of_limit(about);
@@ -165,7 +165,7 @@ class machine_search {
       if (!out.empty() && options_.over()) break;
       const bool of_all = &sums == &prices().counted.front();
       std::optional<evaluated> best = search.fastest(only(sums), sums, of_all);
-      if (!best && of_all && all) break;  // memory is the same for all
+      if (!best && of_all && all) break;  // memory is the same for all, and what is far too slow is that by any
       if (!best) continue;
       best->seconds = since(begin);
       if (all && of_all) fitted_by_first_ = search.fitted();
@@ -241,6 +241,7 @@ class machine_search {
   program_prices programs_;
   plan_evaluator evaluator_;
   const folding folded_;
+  const double of_others_;
   std::optional<machine_costs> prices_;
   limited_search within_limit_;
   std::optional<std::int64_t> fitted_by_first_;  // limit of sums of parts within which a program fits

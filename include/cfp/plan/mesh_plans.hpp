@@ -87,12 +87,12 @@ class one_mesh {
     if (options_.recompute == recomputing::none) return;
     if (options_.recompute != recomputing::all && (!out_.plans.limited || options_.over())) return;
     if (out_.plans.found() != nullptr && out_.plans.free_ms > options_.behind * of_others) return;
-    const double most_ms =
-        out_.plans.found() != nullptr ? options_.behind * of_others : std::numeric_limits<double>::infinity();
+    if (out_.plans.found() == nullptr)
+      of_others = std::numeric_limits<double>::infinity();  // whether any fits is asked
     const priced_plans kept = std::move(out_.plans);
     for (const keeping::resting_t on_host : rests_of(machine_, options_)) {
       out_.decisions = decided(g_, out_.mesh, options_, {}, true, on_host);
-      out_.plans = search(options_, most_ms).with_less_kept(kept);
+      out_.plans = search(options_, of_others).with_less_kept(kept);
       if (out_.plans.found() != nullptr || options_.over()) break;
     }
   }
@@ -102,8 +102,8 @@ class one_mesh {
   mesh_plans& plans() { return out_; }
 
  private:
-  machine_search search(const machine_options& how, double most_ms = std::numeric_limits<double>::infinity()) {
-    return {g_.g, out_.mesh, out_.decisions, machine_, how, &g_.again, &conversions_, most_ms};
+  machine_search search(const machine_options& how, double of_others = std::numeric_limits<double>::infinity()) {
+    return {g_.g, out_.mesh, out_.decisions, machine_, how, &g_.again, &conversions_, of_others};
   }
 
   const planned_graph& g_;

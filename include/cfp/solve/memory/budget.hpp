@@ -19,6 +19,7 @@ struct solve_options {
   /// An answer is near enough if nothing can be faster by more than this, relative to it; 0: the best is asked for.
   double gap = 0;
   /// Only plans that take less are looked for; where there is none, that is what the answer proves.
+  /// Elimination alone knows of it (`exact_policy`).
   double below = std::numeric_limits<double>::infinity();
   std::size_t least_copies = 4;  ///< equal segments in a row from which on they are solved as a power of one
   std::stop_token stop{};        ///< once requested, what was found so far is the answer (CBC does not look)
