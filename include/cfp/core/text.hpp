@@ -57,7 +57,7 @@ struct text {
     const unsigned n = static_cast<unsigned>(more.size()), from = static_cast<unsigned>(count);
     if (from > static_cast<unsigned>(Capacity) || n > static_cast<unsigned>(Capacity) - from)
       throw limit_reached(more, from + more.size(), Capacity);
-    for (unsigned i = 0; i < n; ++i) characters[from + i] = more.data()[i];
+    std::char_traits<char>::copy(characters + from, more.data(), n);
     count += static_cast<int>(n);
     return *this;
   }
