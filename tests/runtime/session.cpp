@@ -1076,6 +1076,8 @@ TEST_CASE("a plan keeps the memory it may use") {
     session tight(own_model(8), o);
     CHECK(tight.plan().peak_bytes <= most);
     CHECK(tight.verify(rows_of(8), 3).holds());
+    o.memory = tight.plan().peak_bytes;  // which it keeps, whatever sums of parts say
+    CHECK(session(own_model(8), o).plan().peak_bytes <= o.memory);
   }
   const folder files;
   free.save_plan(files / "plan");

@@ -10,13 +10,6 @@
 
 namespace cfp::inline v0_1 {
 
-/// The next limit for sums of parts, when a plan within `now` (none: no limit yet) of which they said `sum` needs
-/// `over` more than `wanted`: below that plan's own sum, and by enough that few such steps do. Bytes.
-inline std::int64_t lower_limit(std::optional<std::int64_t> now, std::int64_t sum, std::int64_t over,
-                                std::int64_t wanted) {
-  return std::min(sum, now.value_or(sum)) - std::max(over, wanted / 200);
-}
-
 /// The limits that sums of parts are given one after the other, so that programs keep theirs. By what a program exceeds
 /// it the limit of the sum goes down; once programs fit, it goes between the limits of these and of those before.
 class limits_of_sums {
@@ -46,8 +39,12 @@ class limits_of_sums {
 
   /// It has no plan; `least`: what one needs at least, if that is known.
   bool none(std::optional<std::int64_t> least) {
-    if (!now_ || fits_.known || !over_.known) return false;
+    if (!now_ || fits_.known || (!over_.known && !least)) return false;
     least_ = least;
+    if (!over_.known) {  // sums of parts say too much, or nothing fits
+      now_ = std::max(*now_, *least) + 2 * step();
+      return ++tries_ < most_tries && ++without_ <= most_without;
+    }
     const std::int64_t low = std::max(*now_, least.value_or(0)), half = (over_.sum - low) / 2;
     now_ = low + (least ? std::min(half, 2 * step()) : half);  // whether the leanest fits says whether any does
     return ++tries_ < most_tries && ++without_ <= most_without && low < over_.sum;

@@ -1,10 +1,10 @@
 // The search: solve, run the best plan's segments whole, keep how they differ from the sum of their parts, solve again.
 #pragma once
 
-#include <cfp/core/bad_input.hpp>
 #include <cfp/plan/memory_limit.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/narrowed.hpp>
+#include <cfp/plan/nothing_fits.hpp>
 #include <cfp/plan/segment_times.hpp>
 #include <cfp/profile/measure/profiler.hpp>
 #include <cfp/solve/correction.hpp>
@@ -15,23 +15,6 @@
 #include <optional>
 
 namespace cfp::inline v0_1 {
-
-/// No plan was found that keeps the memory limit. `least` is what the leanest plan that was looked at needs, in bytes;
-/// if sums of parts excluded all, what these say the leanest needs (0: nothing is known).
-struct nothing_fits : bad_input {
-  long limit = 0, least = 0;
-
-  nothing_fits(long most, long leanest, const std::string& why) : bad_input(why), limit(most), least(leanest) {}
-  nothing_fits(long most, long leanest)
-      : nothing_fits(
-            most, leanest,
-            "memory " + std::to_string(most) + ": no plan fits" + (leanest > 0 ? "; " + needs(most, leanest) : "")) {}
-
-  static std::string needs(long most, long leanest) {
-    return "the leanest plan found needs " + std::to_string(leanest) + " bytes, " + std::to_string(leanest - most) +
-           " more";
-  }
-};
 
 struct search_options {
   std::optional<long> memory_limit{};  ///< bytes a rank may use
@@ -68,33 +51,39 @@ class plan_search {
   /// The fastest plan within the limit, called "found", and after it those added. Throws `nothing_fits`.
   std::vector<plan> run(const search_options& options, const std::function<void(const std::string& what)>& tell = {}) {
     std::vector<plan> tried;
-    // The sum + largest bound of memory is a model; a lowered plan that exceeds the limit is excluded with its like.
-    std::optional<std::int64_t> bound = options.memory_limit;
+    // The sum + largest bound of memory is a model: what it is held to follows what programs need.
+    std::optional<limits_of_sums> limits;
+    if (options.memory_limit) limits.emplace(*options.memory_limit, options.memory_limit);
     double least = -std::numeric_limits<double>::infinity();
     long leanest = 0;
     if (tolerance == 0) add_named(tell);
     std::optional<std::int64_t> least_of_sums;
-    bool settled = false;
-    for (int attempt = 0; !settled && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
+    bool settled = false, more = true;
+    for (int attempt = 0; more && rounds < options.rounds && attempt < options.rounds + 20; ++attempt) {
       const auto limited = [&](cost_graph now) {
-        now.memory_limit = bound;
+        if (limits) now.memory_limit = limits->now();
         return now;
       };
       const solution s = best(limited, fastest(tried, options));
       if (!s.feasible) {
         least_of_sums = s.least_memory;
-        break;
+        more = limits && limits->none(s.least_memory);
+        continue;
       }
       least = s.bound;
       if (s.choices.empty() && !tried.empty()) break;  // what was tried is near enough
       plan p = realised("found", s);
-      if (const long over = excess(p, options); over > 0) {
-        lean(leanest, predicted_peak(p));
-        bound = lower_limit(bound, s.memory, over, *options.memory_limit);
+      const std::int64_t peak = predicted_peak(p);
+      if (excess(p, options) > 0) {
+        lean(leanest, peak);
+        more = limits->tried(s, peak);
         continue;
       }
-      settled = knows(p);
-      if (!settled) ++rounds;
+      const bool known = knows(p);
+      if (settled && p.choices == tried.back().choices) break;  // more memory changes nothing
+      if (known) more = limits && limits->tried(s, peak);
+      else ++rounds;
+      settled = settled || known;
       if (tell) tell("running the segments of found plan " + std::to_string(rounds));
       price(p);
       tried.push_back(std::move(p));
