@@ -140,6 +140,32 @@ void add_sweep(CLI::App& app, arguments& a) {
       ->check(within(1l, 1l << 50));
 }
 
+void add_schedule(CLI::App& app, arguments& a) {
+  app.add_option("schedule", a.pipeline,
+                 "gpipe, 1f1b, interleaved, zb_h1, zb_h2, chimera, pipedream, pipedream_2bw, pipemare, or a file that "
+                 "--save-schedule wrote")
+      ->capture_default_str();
+  app.add_option("--ranks", a.ranks, "ranks, one stage each unless the schedule has more")
+      ->check(within(1, 4096))
+      ->capture_default_str();
+  app.add_option("--micro-batches", a.micro_batches, "pieces a step's batch comes in; unless given twice the ranks")
+      ->check(within(1, 100000));
+  app.add_option("--chunks", a.chunks, "stages of a rank, if interleaved")
+      ->check(within(1, 1000))
+      ->capture_default_str();
+  app.add_option("--forward", a.forward, "milliseconds of a stage and a micro-batch")
+      ->check(within(0.0, 1e9))
+      ->capture_default_str();
+  app.add_option("--backward", a.backward, "the same of its backward; half of it for inputs, where that is apart")
+      ->check(within(0.0, 1e9))
+      ->capture_default_str();
+  app.add_option("--send", a.send, "milliseconds from a rank to the next")
+      ->check(within(0.0, 1e9))
+      ->capture_default_str();
+  app.add_option("--svg", a.svg, "write it as a picture");
+  app.add_option("--save-schedule", a.save_schedule, "write it as a file, to change and give as SCHEDULE");
+}
+
 void add_training(CLI::App& app, arguments& a) {
   app.add_option("--rate", a.rate, "learning rate after the warm-up")->check(within(0.0, 1e3))->capture_default_str();
   app.add_option("--schedule", a.schedule,
@@ -196,10 +222,16 @@ constexpr command commands[] = {
      &program::explain, plans | describes},
     {"sweep", "measure the machine here: products, memory, collectives; its file plans for machines like it",
      &program::sweep, 0},
+    {"schedule", "show what the ranks of a pipeline do when, how long they stand idle and what they keep",
+     &program::schedule, 0},
     {"export", "write a saved plan (--plan) in another form", &program::export_plan, saves},
 };
 
 void add_options(CLI::App& app, arguments& a, const command& c) {
+  if (c.run == &program::schedule) {
+    add_schedule(app, a);
+    return program::refuse_empty_values(app);
+  }
   const bool sweeps = c.run == &program::sweep;
   if (!sweeps) add_model(app, a);
   add_type(app, a,

@@ -92,7 +92,7 @@ refused() {  # refused WORDS COMMAND ARGUMENTS...: at once, whatever it would ta
   fi
 }
 long=(--model "$tiny" "${small[@]}" --steps 100000)
-commands="the commands are run, plan, verify, train, compare, analyse, explain, sweep, export"
+commands="the commands are run, plan, verify, train, compare, analyse, explain, sweep, schedule, export"
 refused "foo: it is no command; $commands" foo
 refused "train takes no 7;" train --model "$tiny" 7
 refused "--foo: it is no command; $commands" --foo
@@ -173,6 +173,14 @@ done
 refused "--summary $dir/none/file: cannot be written" plan --model "$tiny" --machine a100-8 --summary "$dir/none/file"
 refused "--summary $dir/none/file: cannot be written" analyse --model "$tiny" --summary "$dir/none/file"
 [ "$(cat "$dir/one")" = untouched ] && [ -z "$(find "$dir" -name '*.new')" ] || { echo "FAILED: what was refused left a file"; failed=1; }
+refused "schedule 'none' is none of gpipe, 1f1b" schedule none
+refused "6 micro-batches on 4 ranks with 2 stages each" schedule interleaved --micro-batches 6
+refused "--chunks: a rank has one stage unless" schedule gpipe --chunks 2
+"$cfp" schedule gpipe --save-schedule "$dir/schedule" > "$dir/out" || { echo "FAILED: a schedule is not written"; failed=1; }
+refused "--ranks: the schedule of $dir/schedule is as long as it is" schedule "$dir/schedule" --ranks 2
+sed -i 's/"f0.3",//' "$dir/schedule"
+refused "$dir/schedule: schedule gpipe: forward of micro-batch 3 by stage 0 is missing" schedule "$dir/schedule"
+rm "$dir/schedule" "$dir/out"
 # Uneven splits are left out by name; the rest is planned.
 "$cfp" verify --model "$tiny" --batch 5 --seq 16 --steps 2 > "$dir/out" 2> "$dir/err" || { echo "FAILED: an odd batch"; cat "$dir/err"; failed=1; }
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||

@@ -75,6 +75,11 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
+# Schedules, by name and as files.
+says "^33 ms, 27.27% idle$" "$cfp" schedule 1f1b --micro-batches 8 --svg "$folder/schedule.svg" --save-schedule "$folder/schedule.json"
+holds "$folder/schedule.svg" '>backward of micro-batch 7 by stage 3<'
+says "^1f1b: 4 stages on 4 ranks, 8 micro-batches; forward 2 ms, backward 2$" "$cfp" schedule "$folder/schedule.json" --forward 2
+says "16 versions of weights at most; gradients are of weights 15 updates old" "$cfp" schedule pipedream --ranks 16
 # Optimizers of less state: of several that of the fastest plan. Where little fits, state rests on the host.
 says "plan for mesh x=4, .* by adamw-8bit" "$cfp" "${tight[@]}" --optimizer adamw,adamw-8bit
 few=(--model "$model" --batch 16 --seq 16 --mesh data=2 --memory 4400000)

@@ -4,11 +4,15 @@
 #include <cfp/cfp.hpp>
 #include <cfp/core.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/pipeline/schedule_file.hpp>
+#include <cfp/pipeline/schedule_picture.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/program/layer.hpp>
 #include <cfp/solve/cost_file.hpp>
 #include <cfp/solve/explain/explanation.hpp>
 #include <cfp/solve/memory/pareto.hpp>
+#include <cfp/solve/other/alpa_stages.hpp>
 #include <cfp/solve/other/exhaustive.hpp>
 #include <cfp/solve/other/greedy_plan.hpp>
 #include <cfp/solve/other/markov_chain.hpp>

@@ -36,6 +36,10 @@ struct arguments {
   double seconds = 0.5;
   long most = 64l << 20;
   std::string save_machine;
+  // schedules of a pipeline
+  std::string pipeline = "1f1b", svg, save_schedule;
+  int ranks = 4, chunks = 2;
+  double forward = 1, backward = 2, send = 0;
   // training
   long steps = 10, save_every = 0;
   int compare = 20;

@@ -13,6 +13,7 @@ int compare(const arguments&);      ///< runs the plan in turn with those people
 int analyse(const arguments&);      ///< blocks, segments, search space, what known plans need: nothing is run
 int explain(const arguments&);      ///< what else decisions could do, where other plans lose, what memory is worth
 int sweep(const arguments&);        ///< measures the machine here and writes its file
+int schedule(const arguments&);     ///< what the ranks of a pipeline do when, and what that costs: nothing is run
 int export_plan(const arguments&);  ///< a saved plan in other forms
 
 }  // namespace program

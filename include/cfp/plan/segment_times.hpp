@@ -3,6 +3,7 @@
 
 #include <cfp/block/segments.hpp>
 #include <cfp/plan/realise.hpp>
+#include <cfp/solve/cost_graph.hpp>
 
 namespace cfp::inline v0_1 {
 

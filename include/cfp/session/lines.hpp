@@ -3,6 +3,7 @@
 
 #include <cfp/plan/realise.hpp>
 #include <cfp/session/values.hpp>
+#include <cfp/solve/cost_graph.hpp>
 
 #include <algorithm>
 #include <filesystem>

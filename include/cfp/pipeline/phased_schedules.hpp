@@ -1,0 +1,143 @@
+// Schedules of three phases: each rank runs some micro-batches forward, then one backward for each forward, then the
+// rest backward. GPipe (arXiv 1811.06965), 1F1B as of DAPPLE (arXiv 2007.01045), interleaved (arXiv 2104.04473),
+// zero bubble (arXiv 2401.10241), PipeDream (arXiv 1806.03377) and PipeDream-2BW (arXiv 2006.09503) differ in how many
+// are first, in updates, and in whether backward is one.
+#pragma once
+
+#include <cfp/pipeline/pipeline_schedule.hpp>
+
+#include <algorithm>
+#include <functional>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+struct phases {
+  int ranks = 1, micro_batches = 1;
+  int chunks = 1;                            // stages of a rank: of rank r those it is the remainder of
+  std::function<int(int rank)> first;        // how many run forward before the first backward
+  bool last_first = false;                   // backward begins with the micro-batch that came last
+  int batch = 0;                             // micro-batches of an update
+  std::function<int(int rank)> behind = {};  // if given, backward for weights stands that many behind that for inputs
+};
+
+class phased_rank {
+ public:
+  phased_rank(const phases& p, int rank) : p_(p), rank_(rank), counted_(static_cast<std::size_t>(p.chunks)) {}
+
+  std::vector<slot> slots() {
+    const int all = p_.chunks * p_.micro_batches, first = std::clamp(p_.first(rank_), 0, all);
+    const int behind = p_.behind ? p_.behind(rank_) : 0;
+    int forward = 0;
+    while (forward < first) out_.push_back(nth(slot::forward, forward++));
+    for (int k = 0; k < all + behind; ++k) {
+      if (forward < all) out_.push_back(nth(slot::forward, forward++));
+      if (k < all) out_.push_back(nth(p_.behind ? slot::backward_inputs : slot::backward, k));
+      if (p_.behind && k >= behind) out_.push_back(nth(slot::backward_weights, k - behind));
+      if (k >= behind) count(out_.back());
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // As many micro-batches as there are ranks go through one stage of a rank after the other.
+  slot nth(slot::kind_t kind, int k) const {
+    const bool back = kind != slot::forward;
+    const int chunk = k / p_.ranks % p_.chunks, round = k / (p_.ranks * p_.chunks);
+    const int m = p_.chunks == 1 ? k : round * p_.ranks + k % p_.ranks;
+    const int of = p_.chunks == 1 ? 0 : back ? p_.chunks - 1 - chunk : chunk;
+    return {kind, of * p_.ranks + rank_, back && p_.last_first ? p_.micro_batches - 1 - m : m};
+  }
+  void count(slot done) {
+    if (++counted_[static_cast<std::size_t>(done.stage / p_.ranks)] % p_.batch == 0)
+      out_.push_back({slot::update, done.stage, done.micro_batch});
+  }
+
+  const phases& p_;
+  int rank_;
+  std::vector<int> counted_;  // micro-batches that are over, of each stage
+  std::vector<slot> out_;
+};
+
+inline pipeline_schedule in_phases(std::string name, const phases& p) {
+  if (p.ranks < 1 || p.micro_batches < 1 || p.chunks < 1 || p.batch < 1)
+    throw bad_input("schedule " + name + " of " + std::to_string(p.ranks) + " ranks, " +
+                    std::to_string(p.micro_batches) + " micro-batches, " + std::to_string(p.chunks) +
+                    " stages for each rank and " + std::to_string(p.batch) +
+                    " micro-batches for an update: one of each at least is needed");
+  if (p.chunks > 1 && p.micro_batches % p.ranks != 0)
+    throw bad_input("schedule " + name + ": " + std::to_string(p.micro_batches) + " micro-batches on " +
+                    std::to_string(p.ranks) + " ranks with " + std::to_string(p.chunks) +
+                    " stages each: their number must be a multiple of the ranks'");
+  if (p.micro_batches % p.batch != 0)
+    throw bad_input("schedule " + name + ": " + std::to_string(p.micro_batches) + " micro-batches in steps of " +
+                    std::to_string(p.batch) + ": their number must be a multiple of that");
+  pipeline_schedule out{std::move(name), p.ranks * p.chunks, p.micro_batches, {}, p.batch, weights_read::stashed};
+  for (int r = 0; r < p.ranks; ++r) out.ranks.push_back(phased_rank(p, r).slots());
+  return out;
+}
+
+}  // namespace detail
+
+/// All forward, then all backward.
+inline pipeline_schedule gpipe(int stages, int micro_batches) {
+  return detail::in_phases("gpipe",
+                           {stages, micro_batches, 1, [=](int) { return micro_batches; }, true, micro_batches});
+}
+
+/// One forward, one backward: a stage begins backward as soon as it can.
+inline pipeline_schedule one_forward_one_backward(int stages, int micro_batches) {
+  return detail::in_phases("1f1b",
+                           {stages, micro_batches, 1, [=](int r) { return stages - r - 1; }, false, micro_batches});
+}
+
+/// The same with several stages for each rank, in rounds: rank r has stages r, r + ranks, ... `micro_batches` is a
+/// multiple of `ranks` (bad_input).
+inline pipeline_schedule interleaved(int ranks, int chunks, int micro_batches) {
+  if (chunks == 1) return one_forward_one_backward(ranks, micro_batches);
+  return detail::in_phases(
+      "interleaved", {ranks, micro_batches, chunks, [=](int r) { return 2 * (ranks - r - 1) + (chunks - 1) * ranks; },
+                      false, micro_batches});
+}
+
+/// Backward in two halves, so that stage s waits less: what the stage before it needs first, the rest s micro-batches
+/// behind (ZB-H1). Each rank keeps as many micro-batches as there are stages, where 1f1b does so on the first alone.
+inline pipeline_schedule zero_bubble_h1(int stages, int micro_batches) {
+  return detail::in_phases("zb_h1", {stages, micro_batches, 1, [=](int r) { return stages - r - 1; }, false,
+                                     micro_batches, [](int r) { return r; }});
+}
+
+/// The same with more micro-batches under way, 2 stages - 1, and then no rank waits (ZB-H2).
+inline pipeline_schedule zero_bubble_h2(int stages, int micro_batches) {
+  return detail::in_phases("zb_h2", {stages, micro_batches, 1, [=](int r) { return 2 * (stages - r - 1); }, false,
+                                     micro_batches, [](int r) { return 2 * r; }});
+}
+
+/// One forward, one backward without a break between steps, of `of_step` micro-batches each: stage s keeps as many
+/// versions of its weights as micro-batches are under way.
+inline pipeline_schedule pipedream(int stages, int micro_batches, int of_step = 1) {
+  return detail::in_phases("pipedream",
+                           {stages, micro_batches, 1, [=](int r) { return stages - r - 1; }, false, of_step});
+}
+
+/// The same with two versions, a step behind: `of_step` is at least the number of stages (bad_input).
+inline pipeline_schedule pipedream_2bw(int stages, int micro_batches, int of_step) {
+  if (of_step < stages)
+    throw bad_input("schedule pipedream_2bw of " + std::to_string(stages) + " stages with " + std::to_string(of_step) +
+                    " micro-batches in a batch: as many as stages are needed, or two versions are too few");
+  pipeline_schedule out = pipedream(stages, micro_batches, of_step);
+  out.name = "pipedream_2bw";
+  out.reads = weights_read::delayed;
+  return out;
+}
+
+/// As PipeDream's, with nothing kept of older weights: backward reads what is there (PipeMare, arXiv 1910.05124).
+inline pipeline_schedule pipemare(int stages, int micro_batches, int of_step = 1) {
+  pipeline_schedule out = pipedream(stages, micro_batches, of_step);
+  out.name = "pipemare";
+  out.reads = weights_read::newest;
+  return out;
+}
+
+}  // namespace cfp

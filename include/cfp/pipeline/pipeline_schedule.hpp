@@ -1,0 +1,141 @@
+// What each rank of a pipeline does, in order: data, whoever made it.
+#pragma once
+
+#include <cfp/core/bad_input.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Something a rank does with a stage.
+struct slot {
+  enum kind_t : std::uint8_t {
+    forward,           ///< of a micro-batch
+    backward,          ///< all of it
+    backward_inputs,   ///< what the stage before waits for
+    backward_weights,  ///< the rest of backward
+    update,            ///< of the stage's weights, with all gradients since the last one
+  } kind = forward;
+  int stage = 0;
+  int micro_batch = 0;  ///< of an update: the last one that it counts
+
+  bool is_backward() const { return kind == backward || kind == backward_inputs || kind == backward_weights; }
+  friend bool operator==(const slot&, const slot&) = default;
+};
+
+/// "forward of micro-batch 3 by stage 1"
+inline std::string describe(const slot& s) {
+  static constexpr const char* kinds[] = {"forward", "backward", "backward for inputs", "backward for weights",
+                                          "update"};
+  const std::string by = " by stage " + std::to_string(s.stage);
+  if (s.kind == slot::update) return kinds[s.kind] + by + " after micro-batch " + std::to_string(s.micro_batch);
+  return kinds[s.kind] + std::string(" of micro-batch ") + std::to_string(s.micro_batch) + by;
+}
+
+/// Which version of its weights a stage computes with.
+enum class weights_read : std::uint8_t {
+  stashed,  ///< forward the newest there is, backward the same again
+  delayed,  ///< the one before those the batch of a micro-batch would begin with: no more than two are there
+  newest,   ///< whatever is there: backward may see another one than forward did
+};
+
+struct pipeline_schedule {
+  std::string name;
+  int stages = 0;
+  int micro_batches = 0;
+  std::vector<std::vector<slot>> ranks;  ///< what each does, in order
+  int batch = 0;  ///< micro-batches that a step has; less than all where steps follow one another without a break
+  weights_read reads = weights_read::stashed;
+
+  int count() const { return static_cast<int>(ranks.size()); }
+};
+
+namespace detail {
+
+// Where a schedule has each forward and backward of a stage and a micro-batch.
+class slot_places {
+ public:
+  struct place {
+    int rank = -1, at = -1;
+    explicit operator bool() const { return rank >= 0; }
+  };
+
+  /// Throws bad_input where a schedule has something twice, or what it cannot have.
+  explicit slot_places(const pipeline_schedule& s) : schedule_(s) {
+    if (s.stages < 1 || s.micro_batches < 1 || s.ranks.empty())
+      throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages, " +
+                      std::to_string(s.micro_batches) + " micro-batches and " + std::to_string(s.count()) +
+                      " ranks: it needs one of each at least");
+    places_.resize(kinds * static_cast<std::size_t>(s.stages) * static_cast<std::size_t>(s.micro_batches));
+    for (int r = 0; r < s.count(); ++r)
+      for (std::size_t i = 0; i < s.ranks[static_cast<std::size_t>(r)].size(); ++i) put(r, static_cast<int>(i));
+  }
+
+  place of(slot::kind_t kind, int stage, int micro_batch) const {
+    return places_[(static_cast<std::size_t>(kind) * static_cast<std::size_t>(schedule_.stages) +
+                    static_cast<std::size_t>(stage)) *
+                       static_cast<std::size_t>(schedule_.micro_batches) +
+                   static_cast<std::size_t>(micro_batch)];
+  }
+  /// What the stage before waits for.
+  place of_inputs(int stage, int micro_batch) const {
+    const place whole = of(slot::backward, stage, micro_batch);
+    return whole ? whole : of(slot::backward_inputs, stage, micro_batch);
+  }
+
+ private:
+  static constexpr std::size_t kinds = 4;  // an update is by stage
+
+  void put(int rank, int at) {
+    const slot& s = schedule_.ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(at)];
+    if (s.stage < 0 || s.stage >= schedule_.stages || s.micro_batch < 0 || s.micro_batch >= schedule_.micro_batches)
+      throw bad_input("schedule " + schedule_.name + ", rank " + std::to_string(rank) + ": " + describe(s) +
+                      ", but there are " + std::to_string(schedule_.stages) + " stages and " +
+                      std::to_string(schedule_.micro_batches) + " micro-batches");
+    if (s.kind == slot::update) return;
+    place& mine = places_[(static_cast<std::size_t>(s.kind) * static_cast<std::size_t>(schedule_.stages) +
+                           static_cast<std::size_t>(s.stage)) *
+                              static_cast<std::size_t>(schedule_.micro_batches) +
+                          static_cast<std::size_t>(s.micro_batch)];
+    if (mine) throw bad_input("schedule " + schedule_.name + " has " + describe(s) + " twice");
+    mine = {rank, at};
+  }
+
+  const pipeline_schedule& schedule_;
+  std::vector<place> places_;
+};
+
+}  // namespace detail
+
+/// Throws bad_input, which says what is missing or twice, unless every stage runs every micro-batch forward, then
+/// backward on the same rank, whole or in both halves, and counts all in an update.
+inline void check(const pipeline_schedule& s) {
+  const detail::slot_places places(s);
+  const auto fail = [&](const slot& what, const char* how) {
+    throw bad_input("schedule " + s.name + ": " + describe(what) + how);
+  };
+  for (int stage = 0; stage < s.stages; ++stage)
+    for (int m = 0; m < s.micro_batches; ++m) {
+      const auto forward = places.of(slot::forward, stage, m), whole = places.of(slot::backward, stage, m),
+                 inputs = places.of(slot::backward_inputs, stage, m),
+                 weights = places.of(slot::backward_weights, stage, m);
+      if (!forward) fail({slot::forward, stage, m}, " is missing");
+      if (!whole && !inputs) fail({slot::backward, stage, m}, " is missing");
+      if (whole && (inputs || weights)) fail({slot::backward, stage, m}, " stands there whole, and in parts");
+      if (!whole && !weights) fail({slot::backward_weights, stage, m}, " is missing, its other half is there");
+      for (const auto& back : {whole, inputs, weights})
+        if (back && (back.rank != forward.rank || back.at < forward.at))
+          fail({slot::backward, stage, m}, " does not follow its forward on the same rank");
+      if (inputs && weights.at < inputs.at) fail({slot::backward_weights, stage, m}, " stands before that for inputs");
+      const auto& mine = s.ranks[static_cast<std::size_t>(forward.rank)];
+      bool counted = false;
+      for (std::size_t i = static_cast<std::size_t>(whole ? whole.at : weights.at); i < mine.size(); ++i)
+        counted = counted || (mine[i].kind == slot::update && mine[i].stage == stage);
+      if (!counted) fail({slot::backward, stage, m}, " is followed by no update");
+    }
+}
+
+}  // namespace cfp
