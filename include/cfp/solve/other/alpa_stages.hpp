@@ -29,9 +29,7 @@ class alpa_stage_search {
   stage_solution run() {
     for (int first = 0; first < p_.layers; ++first)
       for (int end = first + 1; end <= p_.layers; ++end)
-        for (const stage_option& o : p_.options(first, end))
-          for (const bool last : {false, true})
-            if (last == (end == p_.layers)) lengths_.insert(length(o, end, last));
+        for (const stage_option& o : p_.options(first, end)) lengths_.insert(length(o, end));
     stage_solution out;
     double best = std::numeric_limits<double>::infinity();
     for (const double longest : lengths_) {
@@ -52,8 +50,8 @@ class alpa_stage_search {
     stage_option option{};
   };
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  double length(const stage_option& o, int end, bool last) const {
-    const border_cost send = p_.border && !last ? p_.border(end) : border_cost{};
+  double length(const stage_option& o, int end) const {
+    const border_cost send = p_.border && end < p_.layers ? p_.border(end) : border_cost{};
     return o.forward + o.backward + send.forward + send.backward;
   }
 
@@ -63,9 +61,9 @@ class alpa_stage_search {
     best[0][at(p_.layers)].sum = 0;
     for (int left = 1; left <= p_.stages; ++left)
       for (int first = 0; first < p_.layers; ++first)
-        for (int end = first + 1; end <= p_.layers; ++end)
+        for (int end = left > 1 ? first + 1 : p_.layers; end + left - 1 <= p_.layers; ++end)
           for (const stage_option& o : p_.options(first, end)) {
-            const double t = length(o, end, left == 1), sum = t + best[at(left - 1)][at(end)].sum;
+            const double t = length(o, end), sum = t + best[at(left - 1)][at(end)].sum;
             const bool fits = o.always + o.kept * kept_with(kind_, left, p_.micro_batches) <= p_.memory;
             if (fits && t <= longest && sum < best[at(left)][at(first)].sum) best[at(left)][at(first)] = {sum, end, o};
           }
