@@ -5,6 +5,8 @@
 #include "cfp/report.hpp"
 #include "cfp/values.hpp"
 
+#include <cfp/pipeline/named_schedules.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -141,9 +143,7 @@ void add_sweep(CLI::App& app, arguments& a) {
 }
 
 void add_schedule(CLI::App& app, arguments& a) {
-  app.add_option("schedule", a.pipeline,
-                 "gpipe, 1f1b, interleaved, zb_h1, zb_h2, chimera, pipedream, pipedream_2bw, pipemare, or a file that "
-                 "--save-schedule wrote")
+  app.add_option("schedule", a.pipeline, cfp::schedule_names() + ", or a file that --save-schedule wrote")
       ->capture_default_str();
   app.add_option("--ranks", a.ranks, "ranks, one stage each unless the schedule has more")
       ->check(within(1, 4096))

@@ -175,6 +175,8 @@ refused "--summary $dir/none/file: cannot be written" analyse --model "$tiny" --
 [ "$(cat "$dir/one")" = untouched ] && [ -z "$(find "$dir" -name '*.new')" ] || { echo "FAILED: what was refused left a file"; failed=1; }
 refused "schedule 'none' is none of gpipe, 1f1b" schedule none
 refused "6 micro-batches on 4 ranks with 2 stages each" schedule interleaved --micro-batches 6
+refused "the product of these is at most" schedule 1f1b --ranks 4096 --micro-batches 100000
+refused "--forward and --backward are both 0" schedule gpipe --forward 0 --backward 0
 refused "--chunks: a rank has one stage unless" schedule gpipe --chunks 2
 "$cfp" schedule gpipe --save-schedule "$dir/schedule" > "$dir/out" || { echo "FAILED: a schedule is not written"; failed=1; }
 refused "--ranks: the schedule of $dir/schedule is as long as it is" schedule "$dir/schedule" --ranks 2

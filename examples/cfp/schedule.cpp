@@ -37,7 +37,7 @@ cfp::pipeline_schedule asked_for(const arguments& a, const cfp::stage_cost& cost
     }
   if (a.pipeline != "interleaved") refuse(a, {"--chunks"}, "a rank has one stage unless the schedule is interleaved");
   const int micro_batches = a.is_given("--micro-batches") ? a.micro_batches : 2 * a.ranks;
-  return cfp::schedule_named(a.pipeline, {a.ranks, micro_batches, a.chunks, 0, cost});
+  return cfp::schedule_named(a.pipeline, {a.ranks, micro_batches, a.chunks, cost});
 }
 
 void print(const cfp::pipeline_schedule& s, const cfp::pipeline_run& run, const cfp::stage_cost& cost) {
@@ -63,6 +63,8 @@ void print(const cfp::pipeline_schedule& s, const cfp::pipeline_run& run, const 
 }  // namespace
 
 int schedule(const arguments& a) {
+  if (a.forward + a.backward <= 0)
+    throw cfp::bad_input("--forward and --backward are both 0: give one of them some milliseconds");
   cfp::stage_cost cost;
   cost.forward = a.forward;
   cost.backward_inputs = cost.backward_weights = a.backward / 2;

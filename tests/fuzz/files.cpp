@@ -9,6 +9,8 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/model/checked.hpp>
+#include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/pipeline/schedule_file.hpp>
 #include <cfp/profile/machine/machine_writer.hpp>
 #include <cfp/profile/table.hpp>
 #include <cfp/solve/cost_file.hpp>
@@ -159,6 +161,12 @@ void read_cost_graph(const std::string& text) {
   must(cfp::to_json(cfp::read_costs(written)).dump() == written, "a cost graph is the same again");
 }
 
+void read_schedules(const std::string& text) {
+  const cfp::pipeline_schedule s = cfp::read_schedule(text, "schedule.json");
+  must(cfp::read_schedule(cfp::write_schedule(s)).ranks == s.ranks, "a schedule is the same again");
+  must(simulate(s, std::vector<cfp::stage_cost>(static_cast<std::size_t>(s.stages))).ms > 0, "a schedule takes time");
+}
+
 void read_state(const std::string& bytes) {
   using state = cfp::state_file<float>;
   static const memory_file file;
@@ -182,9 +190,9 @@ void read_state(const std::string& bytes) {
 
 }  // namespace
 
-const std::vector<reader> readers = {{"config", &read_config}, {"model", &read_model}, {"machine", &read_machines},
-                                     {"plan", &read_plans},    {"table", &read_table}, {"costs", &read_cost_graph},
-                                     {"state", &read_state}};
+const std::vector<reader> readers = {
+    {"config", &read_config}, {"model", &read_model},      {"machine", &read_machines}, {"plan", &read_plans},
+    {"table", &read_table},   {"costs", &read_cost_graph}, {"state", &read_state},      {"schedule", &read_schedules}};
 
 bool ours(const std::exception& e) {
   return dynamic_cast<const cfp::bad_input*>(&e) || dynamic_cast<const cfp::invalid_machine*>(&e) ||
@@ -207,6 +215,9 @@ void write_seeds(const std::string& folder) {
     put("plan", n, s.plan(choices));
     put("costs", n, cfp::to_json(random_costs(random)).dump());
   }
+  int number = 0;
+  for (const cfp::named_schedule& named : cfp::named_schedules)
+    put("schedule", number++, cfp::write_schedule(named.of({2, 2, 2, {}})));
   cfp::profile_table table;
   table.origin = {"here", "small", "data=2"};
   table.entries["up"] = {1.5, 0.25, 7};

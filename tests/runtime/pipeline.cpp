@@ -175,12 +175,14 @@ TEST_CASE("sizes that a schedule cannot have are refused in words") {
   CHECK(contains(refused([&] { gpipe(0, 4); }), "0 ranks, 4 micro-batches"));
   CHECK(contains(refused([&] { pipedream_2bw(4, 10, 4); }), "10 micro-batches in steps of 4"));
   CHECK(contains(refused([&] { chimera(3, 4); }), "both must be even"));
+  CHECK(contains(refused([&] { chimera(4096, 100000); }), "the product of these is at most 4194304"));
+  CHECK(contains(refused([&] { gpipe(4096, 100000); }), "the product of these is at most 4194304"));
   CHECK(contains(refused([&] { schedule_named("1f2b", {}); }), "'1f2b' is none of gpipe, 1f1b, interleaved"));
 }
 
 TEST_CASE("a schedule written to a file is read as it was, and drawn slot by slot") {
   for (const named_schedule& named : named_schedules) {
-    const pipeline_schedule s = named.of({4, 8, 2, 0, {}});
+    const pipeline_schedule s = named.of({4, 8, 2, {}});
     const pipeline_schedule again = read_schedule(write_schedule(s));
     CHECK(again.name == named.name);
     CHECK(again.ranks == s.ranks);
@@ -205,6 +207,9 @@ TEST_CASE("a file that is no schedule is refused with its place") {
     REQUIRE(at != std::string::npos);
     return refused([&] { read_schedule(text.replace(at, from.size(), to), "own.json"); });
   };
+  CHECK(
+      contains(with("\"micro_batches\":1", "\"micro_batches\":1000000"), "has 6 slots: a forward and a backward of 2"));
+  CHECK(contains(with("\"name\":\"gpipe\"", "\"name\":\"\""), "1 to 60 of them, is ''"));
   CHECK(with("f0.0", "f0.1") ==
         "own.json: schedule gpipe, rank 0: forward of micro-batch 1 by stage 0, but there are 2 "
         "stages and 1 micro-batches");

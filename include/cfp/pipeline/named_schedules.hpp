@@ -14,7 +14,6 @@ struct schedule_sizes {
   int ranks = 4;
   int micro_batches = 8;
   int chunks = 2;        ///< of interleaved: stages of each rank
-  int batch = 0;         ///< of those without a break between steps: micro-batches of a step; 0: as many as ranks
   stage_cost cost = {};  ///< of chimera: what its order is made for
 };
 
@@ -33,20 +32,22 @@ inline constexpr std::array named_schedules{
     named_schedule{"chimera", [](const schedule_sizes& s) { return chimera(s.ranks, s.micro_batches, s.cost); }},
     named_schedule{"pipedream", [](const schedule_sizes& s) { return pipedream(s.ranks, s.micro_batches); }},
     named_schedule{"pipedream_2bw",
-                   [](const schedule_sizes& s) {
-                     return pipedream_2bw(s.ranks, s.micro_batches, s.batch > 0 ? s.batch : s.ranks);
-                   }},
+                   [](const schedule_sizes& s) { return pipedream_2bw(s.ranks, s.micro_batches, s.ranks); }},
     named_schedule{"pipemare", [](const schedule_sizes& s) { return pipemare(s.ranks, s.micro_batches); }},
 };
 
+/// "gpipe, 1f1b, ..."
+inline std::string schedule_names() {
+  std::string out;
+  for (const named_schedule& s : named_schedules) out.append(out.empty() ? "" : ", ").append(s.name);
+  return out;
+}
+
 /// Throws bad_input for a name that is none of these.
 inline pipeline_schedule schedule_named(std::string_view called, const schedule_sizes& sizes) {
-  std::string known;
-  for (const named_schedule& s : named_schedules) {
+  for (const named_schedule& s : named_schedules)
     if (s.name == called) return s.of(sizes);
-    known.append(known.empty() ? "" : ", ").append(s.name);
-  }
-  throw bad_input("schedule '" + std::string(called) + "' is none of " + known);
+  throw bad_input("schedule '" + std::string(called) + "' is none of " + schedule_names());
 }
 
 }  // namespace cfp

@@ -70,6 +70,10 @@ inline pipeline_schedule in_phases(std::string name, const phases& p) {
     throw bad_input("schedule " + name + ": " + std::to_string(p.micro_batches) + " micro-batches on " +
                     std::to_string(p.ranks) + " ranks with " + std::to_string(p.chunks) +
                     " stages each: their number must be a multiple of the ranks'");
+  if (static_cast<long>(p.ranks) * p.chunks * p.micro_batches > most_slots)
+    throw bad_input("schedule " + name + " of " + std::to_string(p.ranks) + " ranks, " +
+                    std::to_string(p.micro_batches) + " micro-batches and " + std::to_string(p.chunks) +
+                    " stages for each rank: the product of these is at most " + std::to_string(most_slots));
   if (p.micro_batches % p.batch != 0)
     throw bad_input("schedule " + name + ": " + std::to_string(p.micro_batches) + " micro-batches in steps of " +
                     std::to_string(p.batch) + ": their number must be a multiple of that");

@@ -5,10 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
+
+/// Stages times micro-batches of a schedule that a function of this folder makes, at most.
+inline constexpr long most_slots = 1 << 22;
 
 /// Something a rank does with a stage.
 struct slot {
@@ -22,7 +27,6 @@ struct slot {
   int stage = 0;
   int micro_batch = 0;  ///< of an update: the last one that it counts
 
-  bool is_backward() const { return kind == backward || kind == backward_inputs || kind == backward_weights; }
   friend bool operator==(const slot&, const slot&) = default;
 };
 
@@ -69,17 +73,19 @@ class slot_places {
       throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages, " +
                       std::to_string(s.micro_batches) + " micro-batches and " + std::to_string(s.count()) +
                       " ranks: it needs one of each at least");
+    const long needed = 2l * s.stages * s.micro_batches;
+    long slots = 0;
+    for (const std::vector<slot>& mine : s.ranks) slots += static_cast<long>(mine.size());
+    if (slots < needed)
+      throw bad_input("schedule " + s.name + " has " + std::to_string(slots) + " slots: a forward and a backward of " +
+                      std::to_string(s.stages) + " stages and " + std::to_string(s.micro_batches) +
+                      " micro-batches are " + std::to_string(needed));
     places_.resize(kinds * static_cast<std::size_t>(s.stages) * static_cast<std::size_t>(s.micro_batches));
     for (int r = 0; r < s.count(); ++r)
       for (std::size_t i = 0; i < s.ranks[static_cast<std::size_t>(r)].size(); ++i) put(r, static_cast<int>(i));
   }
 
-  place of(slot::kind_t kind, int stage, int micro_batch) const {
-    return places_[(static_cast<std::size_t>(kind) * static_cast<std::size_t>(schedule_.stages) +
-                    static_cast<std::size_t>(stage)) *
-                       static_cast<std::size_t>(schedule_.micro_batches) +
-                   static_cast<std::size_t>(micro_batch)];
-  }
+  place of(slot::kind_t kind, int stage, int micro_batch) const { return places_[index(kind, stage, micro_batch)]; }
   /// What the stage before waits for.
   place of_inputs(int stage, int micro_batch) const {
     const place whole = of(slot::backward, stage, micro_batch);
@@ -89,6 +95,12 @@ class slot_places {
  private:
   static constexpr std::size_t kinds = 4;  // an update is by stage
 
+  std::size_t index(slot::kind_t kind, int stage, int micro_batch) const {
+    return (static_cast<std::size_t>(kind) * static_cast<std::size_t>(schedule_.stages) +
+            static_cast<std::size_t>(stage)) *
+               static_cast<std::size_t>(schedule_.micro_batches) +
+           static_cast<std::size_t>(micro_batch);
+  }
   void put(int rank, int at) {
     const slot& s = schedule_.ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(at)];
     if (s.stage < 0 || s.stage >= schedule_.stages || s.micro_batch < 0 || s.micro_batch >= schedule_.micro_batches)
@@ -96,10 +108,7 @@ class slot_places {
                       ", but there are " + std::to_string(schedule_.stages) + " stages and " +
                       std::to_string(schedule_.micro_batches) + " micro-batches");
     if (s.kind == slot::update) return;
-    place& mine = places_[(static_cast<std::size_t>(s.kind) * static_cast<std::size_t>(schedule_.stages) +
-                           static_cast<std::size_t>(s.stage)) *
-                              static_cast<std::size_t>(schedule_.micro_batches) +
-                          static_cast<std::size_t>(s.micro_batch)];
+    place& mine = places_[index(s.kind, s.stage, s.micro_batch)];
     if (mine) throw bad_input("schedule " + schedule_.name + " has " + describe(s) + " twice");
     mine = {rank, at};
   }
@@ -114,6 +123,11 @@ class slot_places {
 /// backward on the same rank, whole or in both halves, and counts all in an update.
 inline void check(const pipeline_schedule& s) {
   const detail::slot_places places(s);
+  std::map<std::pair<int, int>, int> last_update;  // by rank and stage, where it stands
+  for (int r = 0; r < s.count(); ++r)
+    for (std::size_t i = 0; i < s.ranks[static_cast<std::size_t>(r)].size(); ++i)
+      if (const slot& x = s.ranks[static_cast<std::size_t>(r)][i]; x.kind == slot::update)
+        last_update[{r, x.stage}] = static_cast<int>(i);
   const auto fail = [&](const slot& what, const char* how) {
     throw bad_input("schedule " + s.name + ": " + describe(what) + how);
   };
@@ -130,11 +144,9 @@ inline void check(const pipeline_schedule& s) {
         if (back && (back.rank != forward.rank || back.at < forward.at))
           fail({slot::backward, stage, m}, " does not follow its forward on the same rank");
       if (inputs && weights.at < inputs.at) fail({slot::backward_weights, stage, m}, " stands before that for inputs");
-      const auto& mine = s.ranks[static_cast<std::size_t>(forward.rank)];
-      bool counted = false;
-      for (std::size_t i = static_cast<std::size_t>(whole ? whole.at : weights.at); i < mine.size(); ++i)
-        counted = counted || (mine[i].kind == slot::update && mine[i].stage == stage);
-      if (!counted) fail({slot::backward, stage, m}, " is followed by no update");
+      const auto update = last_update.find({forward.rank, stage});
+      if (update == last_update.end() || update->second < (whole ? whole.at : weights.at))
+        fail({slot::backward, stage, m}, " is followed by no update");
     }
 }
 

@@ -26,7 +26,8 @@ class schedule_reader : json_reader<bad_input> {
     check_version(all, "a schedule", 1);
     pipeline_schedule out;
     out.name = text(member(all, "a schedule", "name"), "name");
-    if (!is_name(out.name)) refuse("name must be letters, digits and _, is '" + out.name + "'");
+    if (out.name.empty() || out.name.size() > 60 || !is_name(out.name))
+      refuse("name must be letters, digits and _, 1 to 60 of them, is '" + out.name.substr(0, 100) + "'");
     out.stages = count(all, "stages"), out.micro_batches = count(all, "micro_batches"), out.batch = count(all, "batch");
     const std::string reads = text(member(all, "a schedule", "reads"), "reads");
     const auto* const known = std::find(read_names.begin(), read_names.end(), reads);

@@ -90,12 +90,13 @@ class schedule_svg {
 
 }  // namespace detail
 
-/// SVG, of any viewer of pictures; `run` is what `simulate` says of the schedule.
+/// As SVG; `run` is what `simulate` says of the schedule.
 inline std::string svg_of(const pipeline_schedule& s, const pipeline_run& run) {
   return detail::schedule_svg(s, run).text();
 }
 
-/// Lines of text, a character for each `ms` of time: the micro-batch's last digit forward, letters from a on backward.
+/// Lines of text, a character for each `ms` (> 0) of time: the micro-batch's last digit forward, letters from a on
+/// backward.
 inline std::string text_of(const pipeline_schedule& s, const pipeline_run& run, double ms) {
   std::string out;
   for (int r = 0; r < s.count(); ++r) {

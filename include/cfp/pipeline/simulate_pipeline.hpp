@@ -167,24 +167,23 @@ class pipeline_simulation {
     for (const auto& mine : s_.ranks) {
       std::map<int, int> newest;                // per stage
       std::map<std::pair<int, int>, int> read;  // by stage and micro-batch, while it is under way
+      std::map<int, std::map<int, int>> held;   // per stage and version, by how many of those
       for (const slot& x : mine) {
         int& version = newest[x.stage];
         const std::pair<int, int> of{x.stage, x.micro_batch};
         if (x.kind == slot::update) ++version;
-        if (x.kind == slot::forward) read[of] = version_for(x, version);
+        if (x.kind == slot::forward) ++held[x.stage][read[of] = version_for(x, version)];
         if (x.kind == slot::backward || x.kind == slot::backward_weights) {
           const int then = read.at(of), applied = version;
           out_.consistent = out_.consistent && (s_.reads != weights_read::newest || then == version);
           out_.staleness[at(x.stage)] = std::max(out_.staleness[at(x.stage)], applied - then);
           read.erase(of);
+          if (--held[x.stage][then] == 0) held[x.stage].erase(then);
         }
         if (s_.reads == weights_read::newest) continue;  // one is all there is
-        std::vector<int> held{version};
-        for (const auto& [key, v] : read)
-          if (key.first == x.stage) held.push_back(v);
-        std::sort(held.begin(), held.end());
-        const auto different = std::unique(held.begin(), held.end()) - held.begin();
-        out_.versions[at(x.stage)] = std::max(out_.versions[at(x.stage)], static_cast<int>(different));
+        const std::map<int, int>& mine_now = held[x.stage];
+        const auto different = static_cast<int>(mine_now.size() + (mine_now.count(version) > 0 ? 0 : 1));
+        out_.versions[at(x.stage)] = std::max(out_.versions[at(x.stage)], different);
       }
     }
   }

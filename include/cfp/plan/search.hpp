@@ -83,7 +83,7 @@ class plan_search {
       if (settled && p.choices == tried.back().choices) break;  // more memory changes nothing
       if (known) more = limits && limits->tried(s, peak);
       else ++rounds;
-      settled = settled || known;
+      settled = known;
       if (tell) tell("running the segments of found plan " + std::to_string(rounds));
       price(p);
       tried.push_back(std::move(p));

@@ -46,7 +46,7 @@ struct stage_solution {
 
   bool feasible() const { return !ends.empty(); }
   /// How much less, relatively, another plan may take.
-  double gap() const { return feasible() ? 1 - bound / ms : 0; }
+  double gap() const { return feasible() && ms > 0 ? 1 - bound / ms : 0; }
 };
 
 /// A schedule that stages can be chosen for.
