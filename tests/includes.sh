@@ -78,6 +78,13 @@ END {
   exit bad
 }'
 
+# Each is read once.
+without=$(grep -rLx '#pragma once' --include='*.hpp' --include='*.cuh' . || true)
+if [ -n "$without" ]; then
+  echo "without #pragma once: $without"
+  exit 1
+fi
+
 # What is thrown is below cfp::error (core/error.hpp); what emulates a GPU says that a kernel is wrong, to who writes it.
 if grep -rnE 'throw (std::|")' --include='*.hpp' --include='*.cuh' . | grep -v '^./backend/emulated/'; then
   echo "is thrown, and is not below cfp::error"

@@ -1,6 +1,8 @@
 // Numbers stored as bfloat16: rounding, and trainings that use it under random plans.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include "small.hpp"
 
 namespace bf16_tests {
@@ -33,11 +35,7 @@ TEST_CASE("bfloat16 rounds to nearest, ties to even") {
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr int plans = 2;  // sanitizers are slow: fewer cases, all of them without
-#else
-constexpr int plans = 5;
-#endif
+const long plans = how_many(5, 5, 2);
 
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
@@ -67,7 +65,7 @@ void check_model(const std::string& label, const graph& g, const text_layout& wh
 
 }  // namespace
 
-TEST_CASE("models train in bfloat16 as in float, and under every plan alike, within its rounding") {
+TEST_CASE("models train in bfloat16 as in float, and under every plan alike, within its rounding", "[heavy]") {
   training how;
   how.clip = 1;
   check_model("gpt", differentiate(refine(gpt(tiny_config())), how));

@@ -177,7 +177,7 @@ TEST_CASE("gradients are sent in fewer bytes where that takes less time") {
   CHECK(form_of(links_alike, 16, compression::blocks8) == compression::none);
 }
 
-TEST_CASE("with gradients sent in fewer bytes plans train nearly as with all of them") {
+TEST_CASE("with gradients sent in fewer bytes plans train nearly as with all of them", "[heavy]") {
   for (const char* name : {"gpt", "mixtral"}) {
     const int micro_batches = name[0] == 'g' ? 1 : 2;
     training how;

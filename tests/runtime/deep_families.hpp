@@ -1,6 +1,8 @@
 // Model families of any depth.
 #pragma once
 
+#include "../from_environment.hpp"
+
 #include <cfp/families/read_config.hpp>
 #include <cfp/model/differentiate.hpp>
 
@@ -67,13 +69,7 @@ inline const family known_families[] = {
     {"gshard", gshard_of_layers, 2, 14, 4, 16},
     {"t5", t5_of_layers, 1, 10, 5, 12}};
 
-#if defined(CFP_SANITIZED)
-constexpr bool slow = true;
-#else
-constexpr bool slow = false;
-#endif
-
 /// How many of them to look at.
-constexpr std::size_t few_if_slow(std::size_t few) { return slow ? few : std::size(known_families); }
+constexpr std::size_t few_if_slow(std::size_t few) { return sanitized ? few : std::size(known_families); }
 
 }  // namespace deep_families

@@ -127,7 +127,7 @@ TEST_CASE("where layers stand for many, plans people use take what those of all 
   }
 }
 
-TEST_CASE("where layers stand for many, the plan that is found is that of all layers") {
+TEST_CASE("where layers stand for many, the plan that is found is that of all layers", "[heavy]") {
   const mesh_shape mesh = small_tests::mesh_of({2, 2});
   const machine m = plain_machine(mesh, 1e12, 1e11, 5e-6, {{1e-5, 1e9}, {1e-5, 1e11}});
   for (const family& f : std::span(known_families).first(std::min<std::size_t>(families, 2))) {

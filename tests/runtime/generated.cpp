@@ -32,13 +32,8 @@ using assignment_tests::apart, assignment_tests::outcome;
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr long usual = 400;  // sanitizers are slow
-#else
-constexpr long usual = 10000;
-#endif
+long cases() { return from_environment("CFP_GENERATED", how_many(10000, 4000, 200)); }
 
-long cases() { return from_environment("CFP_GENERATED", usual); }
 long first_seed() { return from_environment("CFP_SEED", 1); }
 
 // Ranks are made once for each mesh.

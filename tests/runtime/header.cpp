@@ -2,6 +2,8 @@
 // axis.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/families/families.hpp>
@@ -26,11 +28,7 @@ using namespace cfp;
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr int plans = 1, changes = 2, random_plans = 2;
-#else
-constexpr int plans = 2, changes = 5, random_plans = 8;
-#endif
+const long plans = how_many(2, 2, 1), changes = how_many(5, 3, 2), random_plans = how_many(8, 4, 2);
 
 struct compiler {
   std::filesystem::path folder =

@@ -1,5 +1,7 @@
 // Measuring only what plans that may be the best use: the answer is the one that everything measured gives.
 #include "../catch.hpp"
+
+#include "../from_environment.hpp"
 #include "../random_graph.hpp"
 #include "small.hpp"
 
@@ -13,12 +15,6 @@ using namespace cfp::families;
 using namespace small_tests;
 
 namespace {
-
-#if defined(CFP_SANITIZED)
-constexpr int random_models = 1;  // sanitizers are slow
-#else
-constexpr int random_models = 10;
-#endif
 
 // A machine whose times are known beforehand and are told only when asked for: a description, disturbed, and never
 // below its bound.
@@ -64,14 +60,14 @@ class frozen : public lazy_builder {
 
 }  // namespace
 
-TEST_CASE("lazy equals full, and asks for less") {
+TEST_CASE("lazy equals full, and asks for less", "[heavy]") {
   std::vector<graph> models;
   training how;
   how.clip = 1;
   models.push_back(differentiate(refine(gpt(tiny_config())), how));
   models.push_back(differentiate(refine(llama(read_llama(tiny("llama"))))));
   std::mt19937 random(3);
-  for (int n = 0; n < random_models; ++n) models.push_back(differentiate(refine(random_graph(random))));
+  for (long n = how_many(10, 4, 1); n > 0; --n) models.push_back(differentiate(refine(random_graph(random))));
   std::size_t told = 0, wanted = 0;
   int limited = 0, slower = 0;
   std::map<double, std::size_t> told_within, told_astray;
@@ -178,7 +174,7 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
   if (bounded <= best.time) CHECK(s.time == Approx(best.time).epsilon(1e-9));
 }
 
-TEST_CASE("within a tolerance a profiler needs few figures, and says when its bounds did not hold") {
+TEST_CASE("within a tolerance a profiler needs few figures, and says when its bounds did not hold", "[heavy]") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);

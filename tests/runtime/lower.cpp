@@ -2,6 +2,8 @@
 // rank; conversions between any partitions deliver what the partitions mean; planned memory never overlaps.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include "assignments.hpp"
 #include "open_engine.hpp"
 
@@ -23,11 +25,7 @@ using assignment_tests::apart, assignment_tests::lowered, assignment_tests::mesh
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr int cases = 8;  // sanitizers are slow
-#else
-constexpr int cases = 40;
-#endif
+const long cases = how_many(40, 20, 5);
 constexpr int steps = 3;
 
 using random_engine = std::mt19937;

@@ -528,7 +528,7 @@ TEST_CASE("an axis that is held: the best of the plans that do there what they a
   }
 }
 
-TEST_CASE("every mesh of a machine is searched, the fastest comes first") {
+TEST_CASE("every mesh of a machine is searched, the fastest comes first", "[heavy]") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   const mesh_shape eight = mesh_of({8});
   machine m = plain_machine(eight, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
@@ -582,7 +582,7 @@ TEST_CASE("Alpa prices a collective along several axes as one axis after the oth
                alpa_cost(step(kind::all_gather, 1), inner, 200, mesh)));
 }
 
-TEST_CASE("three axes: the best of all strategies, or what is known of how far it is") {
+TEST_CASE("three axes: the best of all strategies, or what is known of how far it is", "[heavy]") {
   std::mt19937 random(37);
   const mesh_shape mesh = mesh_of({2, 2, 2});
   int looked = 0, apart = 0, cut_short = 0;
@@ -672,7 +672,7 @@ TEST_CASE("when time is up the best known plan of the first mesh is the answer")
   CHECK_THROWS_WITH(search_meshes(g, m, options, too_many), Catch::Contains("16 devices does not fit"));
 }
 
-TEST_CASE("what is found does not depend on how many threads search, and all stages are counted") {
+TEST_CASE("what is found does not depend on how many threads search, and all stages are counted", "[heavy]") {
   const graph g = differentiate(refine(gpt(tiny_config())));
   const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
   std::vector<mesh_plans> by_one;

@@ -82,7 +82,7 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
 
 }  // namespace
 
-TEST_CASE("a rank takes no more memory than is predicted") {
+TEST_CASE("a rank takes no more memory than is predicted", "[heavy]") {
   std::mt19937 random(5);
   training how;
   how.clip = 1;

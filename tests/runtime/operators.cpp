@@ -3,6 +3,8 @@
 // them.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include "assignments.hpp"
 #include "operator_models.hpp"
 
@@ -26,11 +28,7 @@ using namespace operator_models;
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr int stride = 3;  // sanitizers are slow: fewer cases, all of them without
-#else
-constexpr int stride = 1;
-#endif
+const long stride = how_many(1, 2, 6);  // every so many-th case
 
 void compare(backend& on, const graph& g, const sharding& s, const outcome& alone) {
   const program p = lowered(g, on.mesh(), s);

@@ -177,7 +177,7 @@ undecided key_biases(const trained& t, const graph& g) {
   return out;
 }
 
-TEST_CASE("Adafactor trains on every mesh as on one rank, and sends what was inferred") {
+TEST_CASE("Adafactor trains on every mesh as on one rank, and sends what was inferred", "[heavy]") {
   std::mt19937 random(11);
   for (const char* name : {"gpt", "mixtral"})
     for (const auto& [mesh, cases] : {std::pair{mesh_of({2}), 6}, {mesh_of({4}), 3}, {mesh_of({2, 2}), 6}}) {

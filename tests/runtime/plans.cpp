@@ -2,6 +2,8 @@
 // the rules say.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include "small.hpp"
 
 #include <cfp/backend/host/kernels_of.hpp>
@@ -20,13 +22,7 @@ using namespace small_tests;
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr std::size_t stride = 37;  // sanitizers are slow: fewer cases, all of them without
-constexpr int mixed = 3;
-#else
-constexpr std::size_t stride = 1;
-constexpr int mixed = 60;
-#endif
+const long stride = how_many(1, 4, 90), mixed = how_many(60, 20, 2);  // every so many-th choice, and mixtures
 
 // An operator of the user's own: a rule and a functor, nothing else.
 inline constexpr struct swiglu_t : op<"..., ... -> ...", swiglu_t> {
@@ -94,7 +90,7 @@ long trained_steps() {
   return more != nullptr ? std::max(1l, std::atol(more)) : 6;
 }
 
-void check_all(const graph& g, const mesh_shape& mesh, std::size_t every = 1, const text_layout& what = {}) {
+void check_all(const graph& g, const mesh_shape& mesh, long every = 1, const text_layout& what = {}) {
   const long steps = trained_steps();
   const own_kernels own = kernels_of<swiglu_t>();
   const byte_text text = text_for(g, what);
@@ -107,7 +103,7 @@ void check_all(const graph& g, const mesh_shape& mesh, std::size_t every = 1, co
   const block_structure blocks = parallel_blocks(g);
   const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered);
   std::set<std::string> tried;
-  std::size_t count = 0;
+  long count = 0;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     if (d.nodes[n].kind == decision::strategy_of_part && !tried.insert(fingerprint(g, d.nodes[n].operations)).second)
       continue;

@@ -23,11 +23,7 @@ using namespace small_tests;
 
 namespace {
 
-#if defined(CFP_SANITIZED)
-constexpr long usual = 50;  // sanitizers are slow
-#else
-constexpr long usual = 1000;
-#endif
+const long usual = how_many(1000, 400, 30);
 
 struct drawn {
   graph g;

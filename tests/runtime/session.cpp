@@ -261,7 +261,7 @@ TEST_CASE("a model of one's own is planned, verified, trained and compared") {
   CHECK(s.train(rows, 1).first == 37);  // none of this disturbs the training
 }
 
-TEST_CASE("sessions on two axes, in micro-batches, in bfloat16, with measured times kept") {
+TEST_CASE("sessions on two axes, in micro-batches, in bfloat16, with measured times kept", "[heavy]") {
   const folder files;
   session_options o = with_kernels("data=2,model=2");
   o.micro_batches = 2;

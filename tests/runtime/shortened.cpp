@@ -98,7 +98,7 @@ TEST_CASE("models that nobody has written are shortened to valid ones, and few o
   CHECK(priced > 20);
 }
 
-TEST_CASE("few layers tell what a plan of many takes") {
+TEST_CASE("few layers tell what a plan of many takes", "[heavy]") {
   int all = 0, same_time = 0, near_memory = 0;
   for (const family& f : std::span(known_families).first(families)) {
     const graph g = trained(f.forward(18 * f.period), 1, 1);

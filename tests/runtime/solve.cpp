@@ -1,5 +1,7 @@
 // The exact solver equals exhaustive search, with and without a memory limit; corrections price exactly what they name.
 #include "../catch.hpp"
+
+#include "../from_environment.hpp"
 #include "../random_costs.hpp"
 
 #include <cfp/solve/correction.hpp>
@@ -12,11 +14,7 @@ namespace solve_tests {
 
 using namespace cfp;
 
-#if defined(CFP_SANITIZED)
-constexpr int part = 5;  // sanitizers are slow: fewer cases, all of them without
-#else
-constexpr int part = 1;
-#endif
+const int part = static_cast<int>(how_many(1, 2, 10));  // one of so many cases
 
 TEST_CASE("exact equals exhaustive on random graphs") {
   std::mt19937 random(1);
@@ -109,7 +107,7 @@ TEST_CASE("plans below a time are found, or proven not to be there") {
   CHECK(infeasible > 500);
 }
 
-TEST_CASE("the order of elimination is looked for where that pays, and does not change the answer") {
+TEST_CASE("the order of elimination is looked for where that pays, and does not change the answer", "[heavy]") {
   namespace inner = cfp::detail;
   std::mt19937 random(3);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

@@ -3,6 +3,8 @@
 // should hold.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include <cfp/core.hpp>
 
 #include <algorithm>
@@ -197,17 +199,13 @@ dimensions named(const extents& shape) {
 }  // namespace
 
 TEST_CASE("steps deliver what partitions mean, over one axis and several") {
-#if defined(CFP_SANITIZED)
-  constexpr int cases = 15;  // sanitized and unoptimised
-#else
-  constexpr int cases = 50;
-#endif
+  const long cases = how_many(50, 50, 15);
   std::mt19937 random(11);
   int wide = 0, compared = 0;
   for (const std::vector<int>& sizes :
        std::vector<std::vector<int>>{{2}, {4}, {2, 2}, {2, 3}, {1, 4}, {2, 1, 2}, {2, 2, 2}, {2, 3, 2}}) {
     const mesh_shape mesh = mesh_of(sizes);
-    for (int n = 0; n < cases; ++n) {
+    for (long n = 0; n < cases; ++n) {
       extents shape;
       for (int d = 1 + below(random, 3); d > 0; --d) shape.push(12 * (1 + below(random, 2)));
       const partition from = some_partition(random, shape, mesh), to = some_partition(random, shape, mesh);

@@ -2,6 +2,7 @@
 # mistakes.sh COMPILER [FLAGS...]: the trainer's layouts compile to an object, and with each of these edits, one mistake
 # each, they do not: one sentence, in few lines. An edit is a sed expression; what is said follows it, and how many
 # sentences there are where a layout that can be is at odds with several operators.
+# By g++ every edit; by others, which say the same in more time, every third, or with CFP_ALL=1 all.
 set -uo pipefail
 here=$(realpath "$(dirname "$0")")
 folder=$(mktemp -d)
@@ -12,10 +13,12 @@ if ! said=$("$@" -c -o "$folder/control.o" "$folder/control.cpp" 2>&1); then
   printf 'the layouts do not compile:\n%s\n' "$said" | cut -c1-300 | head -20
   exit 1
 fi
-failed=0 count=0
+failed=0 count=0 tried=0 every=1
+"$1" --version | grep -q "Free Software" || [ "${CFP_ALL:-0}" != 0 ] || every=3
 while IFS='|' read -r name edit words sentences; do
   [ -n "$name" ] || continue
-  count=$((count + 1))
+  [ $((count++ % every)) = 0 ] || continue
+  tried=$((tried + 1))
   { printf '// expected-words {{%s}}\n// expected-errors {{%s}}\n' "$words" "${sentences:-1}"; sed "$edit" "$here/layouts.hpp"; echo 'int main() {}'; } > "$folder/$name.cpp"
   sed -i 's/#pragma once//' "$folder/$name.cpp"
   if cmp -s <(sed "$edit" "$here/layouts.hpp") "$here/layouts.hpp"; then
@@ -44,5 +47,5 @@ elements_differ|s/using ln_2 = \(.*\)mesh>>;/using ln_2 = \1mesh>, short>;/|adam
 tensor_forgotten|s/ down, down_bias, ln_f,/ down, ln_f,/|adam: has no tensor down.bias of this partition
 another_mesh|s/using wpe = \(.*\)mesh, cfp::split<"seq", "model">/using wpe = \1cfp::mesh<cfp::axis<"data", 2>, cfp::axis<"model", 8>>, cfp::split<"seq", "model">/|operand 0 'stream' (batch seq width) is partitioned over the mesh (data=2 model=4), operand 1 'wpe' (seq width) over (data=2 model=8)|2
 EDITS
-[ $failed = 0 ] && echo "$count mistakes, each refused in one sentence"
+[ $failed = 0 ] && echo "$tried mistakes of $count, each refused in one sentence"
 exit $failed
