@@ -111,7 +111,7 @@ nlohmann::json unordered(const nlohmann::ordered_json& j) {
 
 }  // namespace
 
-TEST_CASE("a plan reads back as it was, for every model carried and for random graphs") {
+TEST_CASE("a plan reads back as it was, for every model carried and for random graphs", "[heavy]") {
   std::mt19937 random(3);
   int decisions_read = 0, alike = 0;
   each_model(15, [&](const std::string& name, const graph& g) {

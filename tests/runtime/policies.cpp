@@ -97,7 +97,7 @@ TEST_CASE("what is no cost graph is refused in words that name the place") {
   CHECK(refused(two + "0, \"time\": [[1, 2], [1, 2]]}]}").find("two different nodes") != std::string::npos);
 }
 
-TEST_CASE("no text makes the reader do anything but read or refuse") {
+TEST_CASE("no text makes the reader do anything but read or refuse", "[heavy]") {
   std::mt19937 random(5);
   const auto below = [&](std::size_t n) { return random() % n; };
   const std::string pieces[] = {"null",     "-1",       "1e300", "[",  "]",
