@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# all_cases.sh [NAME]: builds, then runs the tests that take a part of their cases elsewhere, or those whose names match NAME, with all of them: an hour.
+# all_cases.sh [NAME]: builds, then runs the tests that take a part of their cases elsewhere, or those whose names match NAME,
+# with all of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/packages.sh

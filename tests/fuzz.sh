@@ -11,9 +11,7 @@ folder=${CFP_FUZZ_FOLDER:-build/fuzz}
 mkdir -p "$folder/seeds" "$folder/corpus" "$folder/found"
 
 clang=$(command -v clang++ || command -v clang++-19 || command -v clang++-14 || true)
-optimise=-O1
-[ "$seconds" -ge 120 ] || optimise=-O0  # compiles in half the time, and reads half as much in a second
-flags=(-std=c++20 $optimise -g1 -Iinclude -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all)
+flags=(-std=c++20 -O1 -g1 -Iinclude -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' > "$folder/none.cpp"
 if [ -z "$clang" ] || ! "$clang" "${flags[@]}" "$folder/none.cpp" -o "$folder/none" 2> "$folder/none.log"; then
   echo "libFuzzer is missing: apt-get install clang libclang-rt-dev (or the libclang-rt-VERSION-dev of your clang)" >&2

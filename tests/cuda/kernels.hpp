@@ -1,15 +1,12 @@
 // Kernels for GPUs on numbers stored as one type: every operator and chain of the catalogue against the host's.
 #pragma once
 
+#include "../from_environment.hpp"
 #include "kernel_cases.hpp"
 
 namespace kernel_cases {
 
-#if defined(CFP_SANITIZED)
-constexpr unsigned repeats = 2;  // slow
-#else
-constexpr unsigned repeats = 8;
-#endif
+inline const auto repeats = static_cast<unsigned>(how_many(8, 8, 2));
 
 template <class Op>
 asked own(std::string_view kinds, int dots = 0, std::vector<double> scalars = {}, std::vector<sizes> fixed = {}) {
