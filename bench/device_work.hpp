@@ -166,7 +166,8 @@ double measure_host_rate(const sizes& of) {
 std::vector<instruction_figure> time_instructions(const cfp::program& given, const cfp::graph& g, const sizes& of) {
   prepared<bf16> x(given, g, 7);
   stopwatch watch(x.device);
-  x.device.set(1, 0);
+  x.device.set(1);
+  x.device.set_pass(0, true);
   x.run.issue(0, x.p.code.size(), false);  // data as in a step, and libraries ready
   x.device.wait();
   std::vector<instruction_figure> out;

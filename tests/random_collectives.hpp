@@ -51,7 +51,7 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
       const auto* bytes = reinterpret_cast<const std::byte*>(x.data());
       out.insert(out.end(), bytes, bytes + x.size() * sizeof(T));
     };
-    const auto what = same() % 7;
+    const auto what = same() % 8;
     const bool in_place = own() % 2 == 0;  // each rank as it likes
     if (what == 0) {
       Buffer<T> data = filled(count);
@@ -77,11 +77,24 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
       Buffer<T> data = filled(count);
       group.broadcast(data.data(), count, static_cast<int>(same() % n));
       done(data);
+    } else if (what == 6) {
+      const auto& pair = c.group(c.groups() + static_cast<int>(same() % c.pairs.size()));
+      const auto sender = static_cast<int>(same() % 2);
+      if (pair.size() == 2 && pair.rank() == sender) {
+        Buffer<T> data = filled(count);
+        pair.send(data.data(), count);
+        if constexpr (requires { pair.wait(); }) pair.wait();
+      } else if (pair.size() == 2) {
+        Buffer<T> data = empty(count);
+        pair.receive(data.data(), count);
+        if constexpr (requires { pair.wait(); }) pair.wait();
+        done(data);
+      }
     } else {
       group.barrier();
     }
   }
-  for (int g = 0; g <= c.groups(); ++g) {
+  for (int g = 0; g <= c.groups_and_pairs(); ++g) {
     const cfp::traffic& counted = g == 0 ? c.world.counted() : c.group(g - 1).counted();
     const auto* bytes = reinterpret_cast<const std::byte*>(&counted);
     out.insert(out.end(), bytes, bytes + sizeof counted);

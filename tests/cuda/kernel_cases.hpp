@@ -159,6 +159,7 @@ class both_kernels {
     for (double s : a.scalars) o.scalars.push(s);
     c.step = 3;
     c.pass = 1;
+    c.first = false;
     c.passes = 2;
     c.seed = 77;
     c.forward = 5;
@@ -222,7 +223,7 @@ class both_kernels {
     host.find (*a.op)(c);
     const auto run = device.find(*a.op);
     const memory workspace(run.workspace != nullptr ? run.workspace(on.main(), d) : 0);
-    cuda::step_state state{c.step, c.pass};
+    cuda::step_state state{c.step, c.pass, c.first};
     d.step = d.pass = 0;  // not read
     const cuda::surroundings around{static_cast<cuda::step_state*>(on.place(&state, sizeof(state))),
                                     place(on, workspace)};

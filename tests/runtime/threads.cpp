@@ -638,6 +638,51 @@ TEST_CASE("a deadline names who is missing, and where") {
   check_pool_works(pool);
 }
 
+TEST_CASE("any two ranks of an axis are a pair, alone") {
+  const watchdog guard;
+  std::atomic<int> wrong{0};
+  for (const std::vector<int>& mesh : {std::vector{2}, std::vector{3}, std::vector{4}, std::vector{2, 3}})
+    cfp::run_ranks(mesh, [&](rank_context& c) {
+      for (std::size_t axis = 0; axis < mesh.size(); ++axis)
+        for (int sum = 0; sum < mesh[axis]; ++sum) {
+          const int mine = c.coordinates[axis], other = (sum - mine + mesh[axis]) % mesh[axis];
+          if (other == mine) continue;
+          const auto& pair = c.pair(static_cast<int>(axis), other);
+          const int step = axis + 1 < mesh.size() ? mesh[axis + 1] : 1;
+          std::array<int, 3> x = {c.rank, sum, 7}, got{};
+          const auto send = [&] { pair.send(x.data(), x.size()); };
+          if (mine < other) send();
+          pair.receive(got.data(), got.size());
+          if (mine > other) send();
+          const auto kind = static_cast<std::size_t>(cfp::collective_kind::send);
+          wrong += got != std::array<int, 3>{c.rank + (other - mine) * step, sum, 7};
+          wrong += pair.counted().calls[kind] != 2 || pair.counted().bytes[kind] != sizeof x;
+        }
+    });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a send that its receive does not fit, or that none comes for, says so") {
+  const watchdog guard;
+  cfp::rank_pool pool({2, 2});
+  pool.set_deadline(20ms);
+  double x[4] = {};
+  const auto told = [&](int by_0, int by_2) {  // so many elements sent; below 0 received; 0: nothing
+    const verdict v = judge(pool, [&](rank_context& c) {
+      const int n = c.rank == 0 ? by_0 : c.rank == 2 ? by_2 : 0;
+      double mine[4] = {};
+      if (n > 0) c.pair(0, c.rank == 0 ? 1 : 0).send(x, static_cast<std::size_t>(n));
+      if (n < 0) c.pair(0, c.rank == 0 ? 1 : 0).receive(mine, static_cast<std::size_t>(-n));
+    });
+    return v.errors.empty() ? std::string() : v.errors[0].message;
+  };
+  CHECK(told(3, -3).empty());
+  CHECK(told(3, -4) == "rank 0 calls send of 3 elements while rank 2 calls send of 4 elements in pairs on axis 0");
+  CHECK(told(3, 3) == "rank 0 calls send of 3 elements (float64, by member 0) while rank 2 calls send of 3 elements "
+                      "(float64, by member 1) in pairs on axis 0");
+  CHECK(told(0, -1) == "rank 0 left while rank 2 waits in send of 1 element in pairs on axis 0");
+}
+
 TEST_CASE("a deadline does not hit ranks that come in time") {
   const watchdog guard;
   cfp::run_ranks(

@@ -85,7 +85,7 @@ class rank {
   virtual std::map<std::string, long> choices() const { return {}; }
   virtual void choose(const std::map<std::string, long>&) {}  ///< before programs are loaded, on every rank the same
 
-  virtual std::vector<traffic> counted() const = 0;  ///< in collectives of programs, per group along axes
+  virtual std::vector<traffic> counted() const = 0;  ///< in collectives of programs, per group: see `rank_grid`
   virtual void reset_counted() = 0;
   virtual long bytes() const = 0;       ///< that its loaded programs hold now
   virtual long peak_bytes() const = 0;  ///< the most they ever held

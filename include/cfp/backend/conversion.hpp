@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/communicator/communicator.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/program/around.hpp>
 #include <cfp/program/program.hpp>
 
@@ -87,6 +88,26 @@ void run_conversion(const Mover& by, const conversion_step& s, const buffer& fro
       unpack(by, out, in, view_around(to.local, s.dim), n, mine);
       break;
   }
+}
+
+/// Calls f with a number as the elements of a tensor are stored that is converted; others are as T.
+template <class T, class F>
+void as_converted(element type, const F& f) {
+  switch (type) {
+    case element::real: f(T()); break;
+    case element::wide: f(wide_t<T>()); break;
+    case element::index: throw bad_input("indices are given in every partition and never converted");
+    case element::bfloat16:
+    case element::blocks8: throw bad_input("optimizer state stays where it rests and is never converted");
+  }
+}
+
+/// Runs a send or a receive; `other`: the pair of this rank and the one it is with.
+template <class Communicator>
+void run_crossing(const program& p, const instruction& i, void* at, const Communicator& other) {
+  const auto bytes = static_cast<std::size_t>(p[i.crossed()].bytes);
+  if (i.kind == instruction::send) other.send(static_cast<const std::byte*>(at), bytes);
+  else other.receive(static_cast<std::byte*>(at), bytes);
 }
 
 }  // namespace cfp

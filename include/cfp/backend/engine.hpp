@@ -7,7 +7,6 @@
 #include <cfp/backend/device.hpp>
 #include <cfp/backend/issued_passes.hpp>
 #include <cfp/backend/rank_memory.hpp>
-#include <cfp/core/bad_input.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <chrono>
@@ -38,10 +37,8 @@ class engine : public loaded_program {
     for (std::size_t i = 0; i < p.code.size(); ++i) {
       step_of s{&p.code[i], {}, order.waits_for[i]};
       if (s.code->nothing) {
-      } else if (s.code->kind == instruction::reshard) {
-        s.work = [this, i](const queue& q) { convert(i, q); };
-      } else if (s.code->kind == instruction::carry) {
-        s.work = [this, i](const queue& q) { carry(i, q); };
+      } else if (s.code->kind != instruction::compute && s.code->kind != instruction::narrow) {
+        s.work = [this, i](const queue& q) { move(i, q); };
       } else {
         ready<queue> made = on.make_ready(where, *s.code);
         s.work = std::move(made.run);
@@ -115,7 +112,11 @@ class engine : public loaded_program {
       sum += seconds;
       return seconds;
     };
+    auto slot = std::lower_bound(program_.slots.begin(), program_.slots.end(), static_cast<int>(from),
+                                 [](const program_slot& s, int i) { return s.first < i; });
     for (std::size_t i = from; i < to; ++i) {
+      for (; slot != program_.slots.end() && slot->first == static_cast<int>(i); ++slot)
+        device_.set_pass(slot->pass, slot->begins);
       const step_of& s = steps_[i];
       if (s.code->beside) {
         if (!collectives) continue;
@@ -160,17 +161,21 @@ class engine : public loaded_program {
 
   void issue_step(long number, int passes, const std::function<void(int)>& feed, bool ahead) {
     const auto first = static_cast<std::size_t>(program_.begin), end = static_cast<std::size_t>(program_.end);
+    const bool all = program_.has_all_passes();
     running_ = true;
-    device_.set(number, 0);
+    device_.set(number);
+    device_.set_pass(0, true);
     run_range(0, 0, first);
     for (int pass = 0; pass < passes; ++pass) {
       if (passes_.full()) land();
+      memory_.feed(all ? pass : -1);
       if (feed) feed(pass);
+      if (all && pass + 1 < passes) continue;
       const auto start = clock::now();
-      device_.set(number, pass);
+      if (!all) device_.set_pass(pass, pass == 0);
       run_range(1, first, end);
       memory_.fetch_loss();
-      passes_.issue(pass, passes);
+      passes_.issue(all ? 0 : pass, all ? 1 : passes);
       if (ahead && !Device::immediate) continue;
       while (!passes_.none()) land();
       if (!ahead) times_.passes += since(start);
@@ -206,22 +211,13 @@ class engine : public loaded_program {
     }
   }
 
-  void carry(std::size_t i, const queue& q) {
+  void move(std::size_t i, const queue& q) {
     const instruction& code = program_.code[i];
     const auto begin = clock::now();
-    device_.mover(q).copy(memory_[code.out[0]], memory_[code.in[0]], program_[code.in[0]].bytes);
-    if (Device::immediate && code.beside) seconds_[i] = since(begin);
-  }
-  void convert(std::size_t i, const queue& q) {
-    const instruction& code = program_.code[i];
-    const auto begin = clock::now();
-    switch (program_[code.in[0]].type) {
-      case element::real: convert_as<T>(code, q); break;
-      case element::wide: convert_as<wide_t<T>>(code, q); break;
-      case element::index: throw bad_input("indices are given in every partition and never converted");
-      case element::bfloat16:
-      case element::blocks8: throw bad_input("optimizer state stays where it rests and is never converted");
-    }
+    if (code.kind == instruction::carry)
+      device_.mover(q).copy(memory_[code.out[0]], memory_[code.in[0]], program_[code.in[0]].bytes);
+    else if (code.crosses()) run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, q));
+    else as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { convert_as<U>(code, q); });
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }
   template <class U>

@@ -22,6 +22,14 @@ struct nobody {
   void all_to_all(Arguments...) const {
     refuse();
   }
+  template <class... Arguments>
+  void send(Arguments...) const {
+    refuse();
+  }
+  template <class... Arguments>
+  void receive(Arguments...) const {
+    refuse();
+  }
 
  private:
   [[noreturn]] static void refuse() { throw bad_input("a device alone has nobody for a collective"); }

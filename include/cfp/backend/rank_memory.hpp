@@ -56,11 +56,15 @@ class rank_memory {
   /// Where a buffer is.
   void* operator[](int b) const { return at_[static_cast<std::size_t>(b)]; }
 
+  /// What is given from now on is the input of this micro-batch, of a program that has all in its code; -1: of any.
+  void feed(int pass) { fed_ = pass; }
+
   /// Fills this rank's piece of a persistent tensor from the whole one (global order). That of an input may arrive
   /// later, before what is run next.
   template <class U>
   void place(int value, std::span<const U> whole) {
     each_buffer_of(value, [&](const buffer& x, void* at) {
+      if (fed_ >= 0 && x.pass >= 0 && x.pass != fed_) return true;
       write(x, at, [&](void* data) {
         const auto each = [&](const auto& set) {
           each_element(graph_[value].shape, x.held, program_.mesh, rank_,
@@ -87,7 +91,7 @@ class rank_memory {
   template <class U>
   void collect(int value, U* whole) const {
     each_buffer_of(value, [&](const buffer& x, void* at) {
-      for (int a = 0; a < program_.mesh.rank(); ++a)
+      for (int a = program_.has_all_passes() ? 1 : 0; a < program_.mesh.rank(); ++a)  // one stage alone has it
         if (x.held.on(a).kind == placement::replicate && program_.mesh.coordinate(rank_, a) != 0) return false;
       const auto read = [&](const auto& use) { x.on_host ? use(at) : where_.read(at, x.bytes, use); };
       read([&](const void* data) {
@@ -111,7 +115,8 @@ class rank_memory {
   /// The oldest of those; 0 where there is none. Waits.
   double fetched_loss() {
     const void* const at = staging_.fetched(inputs_.size());
-    return program_.loss < 0 ? 0 : static_cast<double>(*static_cast<const wide*>(at));
+    const int sum_of = program_.has_all_passes() ? program_.passes : 1;
+    return program_.loss < 0 ? 0 : static_cast<double>(*static_cast<const wide*>(at)) / sum_of;
   }
 
  private:
@@ -166,7 +171,7 @@ class rank_memory {
 
   const program& program_;
   const graph& graph_;
-  int rank_;
+  int rank_, fed_ = -1;
   Memory where_;
   std::vector<int> inputs_;
   typename Memory::staging staging_;

@@ -61,7 +61,7 @@ class rank_on final : public rank {
   }
   std::vector<traffic> counted() const override {
     std::vector<traffic> out;
-    for (int group = 0; group < context_.groups(); ++group) out.push_back(device_->counted(group));
+    for (int group = 0; group < context_.groups_and_pairs(); ++group) out.push_back(device_->counted(group));
     return out;
   }
   void reset_counted() override { device_->reset_counted(); }

@@ -13,7 +13,7 @@
 
 namespace cfp::inline v0_1::detail {
 
-inline constexpr int barrier_kind = 5;  // follows the collective kinds
+inline constexpr int barrier_kind = static_cast<int>(collective_names.size());  // follows the collective kinds
 
 /// One rank's view of a collective. The members of a group must make equal calls.
 struct collective_call {
@@ -22,7 +22,7 @@ struct collective_call {
   std::uint32_t bits = 0;              ///< of an element
   char type = ' ';                     ///< 'f'loat, 'i'nteger, 'u'nsigned or 'b'its
   reduction combine = reduction::sum;  ///< for all_reduce and reduce_scatter
-  int root = -1;                       ///< for broadcast
+  int root = -1;                       ///< for broadcast and send: the member that sends
 
   friend bool operator==(const collective_call&, const collective_call&) = default;
 
@@ -36,6 +36,7 @@ struct collective_call {
     const char* element = type == 'f' ? "float" : type == 'i' ? "int" : type == 'u' ? "uint" : "bits";
     std::string s = " (" + (element + std::to_string(bits));
     if (kind == static_cast<int>(collective_kind::broadcast)) s += ", root " + std::to_string(root);
+    if (kind == static_cast<int>(collective_kind::send)) s += ", by member " + std::to_string(root);
     if (kind == static_cast<int>(collective_kind::all_reduce) ||
         kind == static_cast<int>(collective_kind::reduce_scatter))
       s += std::string(", ") + combines[static_cast<int>(combine)];

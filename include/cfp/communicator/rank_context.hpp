@@ -18,25 +18,36 @@ struct rank_context_of {
   Communicator world;               ///< all ranks
   std::vector<Communicator> axes;   ///< per mesh axis, the ranks that differ only on it
   std::vector<Communicator> joint;  ///< per set of several axes, those that differ only on these: see `rank_grid`
+  std::vector<Communicator> pairs;  ///< with one other rank each, which differs only on one axis
 
   rank_context_of(World& shared, int this_rank)
       : rank(this_rank), size(shared.size()), world(shared, this_rank), shared_(&shared) {
-    for (int group = 0; group < shared.groups(); ++group) {
+    for (int group = 0; group < shared.groups_and_pairs(); ++group) {
       const bool one = group < static_cast<int>(shared.mesh().size());
       if (one) coordinates.push_back(shared.coordinate(rank, group));
-      (one ? axes : joint).emplace_back(shared, rank, group);
+      (one ? axes : group < shared.groups() ? joint : pairs).emplace_back(shared, rank, group);
     }
   }
 
-  /// Groups along axes: so many, by number; and the one along a set of axes, a bit each.
+  /// Groups: so many along axes, and so many with the pairs, by number.
   int groups() const { return static_cast<int>(axes.size() + joint.size()); }
+  int groups_and_pairs() const { return groups() + static_cast<int>(pairs.size()); }
   const Communicator& group(int number) const {
-    const auto at = static_cast<std::size_t>(number);
-    return at < axes.size() ? axes[at] : joint[at - axes.size()];
+    auto at = static_cast<std::size_t>(number);
+    for (const std::vector<Communicator>* some : {&axes, &joint}) {
+      if (at < some->size()) return (*some)[at];
+      at -= some->size();
+    }
+    return pairs[at];
   }
+  /// The one along a set of axes, a bit each.
   const Communicator& along(unsigned set) const { return group(shared_->along(set)); }
+  /// The one with the rank that is elsewhere on an axis alone: for `send` and `receive`.
+  const Communicator& pair(int axis, int with) const {
+    return group(shared_->pair(axis, coordinates[static_cast<std::size_t>(axis)], with));
+  }
   void reset_counted() const {
-    for (int g = 0; g < groups(); ++g) group(g).reset_counted();
+    for (int g = 0; g < groups_and_pairs(); ++g) group(g).reset_counted();
   }
 
   /// Whether ranks share the memory of one process.

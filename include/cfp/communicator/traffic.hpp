@@ -11,7 +11,7 @@ namespace cfp::inline v0_1 {
 
 /// Calls made, and bytes a ring algorithm would send per device, indexed by `collective_kind`.
 struct traffic {
-  std::array<std::int64_t, 5> calls{}, bytes{};
+  std::array<std::int64_t, collective_names.size()> calls{}, bytes{};
 
   traffic& operator+=(const traffic& more) {
     for (std::size_t k = 0; k < calls.size(); ++k) calls[k] += more.calls[k], bytes[k] += more.bytes[k];
@@ -23,7 +23,7 @@ struct traffic {
   }
 
   /// Counts a call among `members`, `given` its count in bytes: of the whole, of a member's part of it, or of what a
-  /// member has for another. Returns the bytes sent.
+  /// member has for another; of a send nothing where it is received. Returns the bytes sent.
   std::int64_t count(collective_kind kind, std::size_t given, std::size_t members) {
     std::size_t all = given;
     if (kind == collective_kind::all_gather || kind == collective_kind::reduce_scatter) all *= members;

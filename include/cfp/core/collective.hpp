@@ -8,12 +8,13 @@
 
 namespace cfp::inline v0_1 {
 
-enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
+enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send };
 
-inline constexpr std::array<std::string_view, 5> collective_names = {"all_reduce", "all_gather", "reduce_scatter",
-                                                                     "all_to_all", "broadcast"};
+inline constexpr std::array<std::string_view, 6> collective_names = {"all_reduce", "all_gather", "reduce_scatter",
+                                                                     "all_to_all", "broadcast",  "send"};
 
-/// Bytes sent per device. `whole` = bytes of the tensor as held before splitting over this axis, `n` = devices on it.
+/// Bytes sent per device. `whole` = bytes of the tensor as held before splitting over this axis, `n` = devices on it;
+/// of a send all that the one sends to the other.
 constexpr long bytes_sent(collective_kind kind, long whole, long n) {
   switch (kind) {
     case collective_kind::all_reduce: return 2 * (n - 1) * whole / n;
@@ -21,13 +22,14 @@ constexpr long bytes_sent(collective_kind kind, long whole, long n) {
     case collective_kind::reduce_scatter:
     case collective_kind::broadcast: return (n - 1) * whole / n;
     case collective_kind::all_to_all: return (n - 1) * whole / (n * n);
+    case collective_kind::send: return whole;
   }
   return 0;
 }
 
 /// Collectives of a program: how many of each kind, and the bytes a device sends in them.
 struct collective_count {
-  std::array<long, 5> calls{}, bytes{};
+  std::array<long, collective_names.size()> calls{}, bytes{};
 
   constexpr long total_bytes() const {
     long n = 0;

@@ -21,6 +21,7 @@ struct call {
   call_tensor operand[max_operands], result[max_results];
   long step = 0;             ///< optimizer step, from 1
   int pass = 0, passes = 1;  ///< micro-batch of the step, from 0, and how many it has
+  bool first = true;         ///< sums over micro-batches begin with it
   std::uint64_t seed = 0;    ///< of the run
   int forward = -1;          ///< number of the operation, or of the forward operation it is a gradient of
 

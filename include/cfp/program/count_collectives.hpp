@@ -9,12 +9,14 @@ namespace cfp::inline v0_1 {
 /// Adds the collective an instruction is to those of a step, as often as it runs.
 constexpr void count_collective(const program& p, const graph& g, std::size_t instruction_index, collective_count& n) {
   const instruction& i = p.code[instruction_index];
-  if (!i.communicates()) return;
-  const buffer& from = p[i.in[0]];
   const auto count = [&](collective_kind kind, long bytes) {
     n.calls[static_cast<std::size_t>(kind)] += p.runs(instruction_index);
     n.bytes[static_cast<std::size_t>(kind)] += p.runs(instruction_index) * bytes;
   };
+  if (i.kind == instruction::send) count(collective_kind::send, p[i.in[0]].bytes);
+  if (i.kind == instruction::receive) count(collective_kind::send, 0);
+  if (!i.communicates()) return;
+  const buffer& from = p[i.in[0]];
   if (i.step.sent_as != compression::none) {
     const compressed_sum s(i.step, elements(from.local), i.step.devices(p.mesh));
     count(collective_kind::all_to_all, (s.pieces - 1) * s.bytes);

@@ -19,12 +19,16 @@ inline void erase(program& p, const std::vector<bool>& gone) {
   std::vector<instruction> code;
   code.reserve(p.code.size());
   int begin = 0, end = 0;
+  auto slot = p.slots.begin();
   for (std::size_t i = 0; i < p.code.size(); ++i) {
+    for (; slot != p.slots.end() && slot->first == static_cast<int>(i); ++slot)
+      slot->first = static_cast<int>(code.size());
     if (gone[i]) continue;
     begin += static_cast<int>(i) < p.begin;
     end += static_cast<int>(i) < p.end;
     code.push_back(std::move(p.code[i]));
   }
+  for (; slot != p.slots.end(); ++slot) slot->first = static_cast<int>(code.size());
   p.code = std::move(code);
   p.begin = begin;
   p.end = end;

@@ -93,8 +93,11 @@ struct same_fuser {
     for (use* u : {&within, &between})
       for (std::vector<int>* x : {&u->reads, &u->writes}) x->assign(p.buffers.size(), -1);
     listed.assign(p.buffers.size(), -1);
+    auto slot = p.slots.begin();
     for (std::size_t i = 0; i < end; ++i) {
-      if (static_cast<int>(i) == p.begin || static_cast<int>(i) == p.end) close();  // what runs alike often
+      bool apart = static_cast<int>(i) == p.begin || static_cast<int>(i) == p.end;  // what runs alike often
+      for (; slot != p.slots.end() && slot->first == static_cast<int>(i); ++slot) apart = true;
+      if (apart) close();
       const instruction& c = p.code[i];
       if (c.nothing) continue;
       if (!fits(c)) {

@@ -33,6 +33,7 @@ struct fuser {
   const instruction& of_part(int k) const { return p.code[static_cast<std::size_t>(at[static_cast<std::size_t>(k)])]; }
   int range(int i) const { return i < p.begin ? 0 : i < p.end ? 1 : 2; }
   int root(int b) const { return roots[static_cast<std::size_t>(b)]; }
+  int pass_of(const instruction& c) const { return p[c.out[0]].pass; }
   // Whether two buffers hold the same, if only because one was computed again.
   bool equal(int a, int b) const { return twice.first_of(root(a)) == twice.first_of(root(b)); }
 
@@ -41,6 +42,7 @@ struct fuser {
     const fusion_part& part = pattern.parts[static_cast<std::size_t>(k)];
     if (!ops.is(i, part.op)) return false;
     const instruction& c = code(i);
+    if (k > 0 && pass_of(c) != pass_of(of_part(0))) return false;
     if (const int first = first_of(group_of(k)); k > first && c.again != of_part(first).again) return false;
     if (c.in.size() != part.from.size() || (part.is != nullptr && !part.is(g.at(c.op)))) return false;
     std::vector<int>& now = bound_now;

@@ -25,11 +25,15 @@ struct held_buffers {
     buffer_numbers held{};
     int update = -1;  // the operation that overwrites it, or -1
     bool materialised = false, from_outside = false;
+    bool received = false;    // from another stage
     int on_host = -1;         // where it rests, if there
     buffer_numbers before{};  // in which forward held what is computed again, or rested on the host
   };
   std::vector<std::pair<int, int>> made_from{};  // buffers of `before` that were converted, ascending, and from which
   std::vector<known> known_of{};                 // each value that is touched
+  std::vector<std::vector<known>> of_pass{};     // where all passes are in the code: of each, for what is not `shared`
+  std::vector<mark> shared{};                    // there, values that are the same in all of them
+  int pass = -1;                                 // there, the one that is lowered
   std::vector<instruction> before{};             // of a step with several passes: weights brought into form once
   std::vector<int> last_use{};                   // of memory, by root: the last instruction of forward
   std::vector<std::pair<int, instruction>> stores{};  // to the host, and the instructions they follow
@@ -51,8 +55,15 @@ struct held_buffers {
     }
     known_of.resize(touched.empty() ? g.values.size() : touched.size());
   }
-  constexpr known& of(int v) { return known_of[place_of(v)]; }
-  constexpr const known& of(int v) const { return known_of[place_of(v)]; }
+  constexpr known& of(int v) { return known_at(place_of(v)); }
+  constexpr const known& of(int v) const {
+    const std::size_t at = place_of(v);
+    return is_shared(at) ? known_of[at] : of_pass[static_cast<std::size_t>(pass)][at];
+  }
+  constexpr known& known_at(std::size_t at) {
+    return is_shared(at) ? known_of[at] : of_pass[static_cast<std::size_t>(pass)][at];
+  }
+  constexpr bool is_shared(std::size_t at) const { return shared.empty() || shared[at].set; }
   constexpr std::size_t place_of(int v) const {
     if (touched.empty()) return static_cast<std::size_t>(v);
     return static_cast<std::size_t>(
@@ -70,6 +81,7 @@ struct held_buffers {
     b.bytes = bytes_of(type, elements(b.local), real_bytes);
     b.root = static_cast<int>(out.buffers.size());
     b.persistent = persistent;
+    if (!shared.empty() && !is_shared(place_of(v))) b.pass = pass;
     out.buffers.push_back(b);
     return b.root;
   }
@@ -188,7 +200,7 @@ struct held_buffers {
   }
   constexpr bool once_per_step(int v) const {
     return g.passes > 1 && g[v].role == value_role::weight && g[v].producer < 0 && !is_gathered_anew(v) &&
-           !(updates && rests_there(v));
+           !(updates && rests_there(v)) && !of(v).received;
   }
 };
 

@@ -16,6 +16,8 @@ struct lowerer : held_buffers {
     auto& have = of(v).held;
     if (have.empty() && !of(v).before.empty() && may_rest_on_host(v)) bring_back(v);
     else if (have.empty() && is_recomputed(of(v), v)) recompute(v);
+    if (have.empty() && !shared.empty() && g[v].producer >= 0)
+      throw shape_error("a stage of a pipeline reads what neither it nor another has made by then");
     const bool outside =
         g[v].role == value_role::input || g[v].role == value_role::constant || (forms_given && of(v).from_outside);
     if (have.empty() || outside) {
@@ -93,18 +95,20 @@ struct lowerer : held_buffers {
   // the host nothing, as of weights that do.
   constexpr void forget() {
     forward = false;
-    for (std::size_t at = 0; at < known_of.size(); ++at) {
-      known& k = known_of[at];
-      const int v = touched.empty() ? static_cast<int>(at) : touched[at].id;
-      if (may_rest_on_host(v) || is_recomputed(k, v)) k.before = std::exchange(k.held, {});
-      if (rests_there(v) && !once_per_step(v)) k.held = {};
-      if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) continue;
-      buffer_numbers resting;
-      for (int b : k.held)
-        if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push(b);
-      k.held = resting;
-    }
+    for (std::size_t at = 0; at < known_of.size(); ++at) forget(at);
   }
+  constexpr void forget(std::size_t at) {
+    known& k = known_at(at);
+    const int v = value_at(at);
+    if (may_rest_on_host(v) || is_recomputed(k, v)) k.before = std::exchange(k.held, {});
+    if (rests_there(v) && !once_per_step(v)) k.held = {};
+    if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) return;
+    buffer_numbers resting;
+    for (int b : k.held)
+      if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push(b);
+    k.held = resting;
+  }
+  constexpr int value_at(std::size_t at) const { return touched.empty() ? static_cast<int>(at) : touched[at].id; }
 
   // Before an update: a weight that rests on the host comes from there once more, unless nothing read another since.
   constexpr void forget_weights(const operation& o, int id) {
@@ -122,7 +126,7 @@ struct lowerer : held_buffers {
   }
 
   constexpr bool is_recomputed(const known& k, int v) const {
-    return !forward && !k.from_outside && may_be_recomputed(v);
+    return !forward && !k.from_outside && !k.received && may_be_recomputed(v);
   }
   constexpr void recompute(int v) {
     const int reader = operation_now;

@@ -32,7 +32,8 @@ class made_again {
     });
     for (const int root : again)
       for (const int before : of_value[p[root].value])
-        if (p[before].held == p[root].held && p[before].type == p[root].type && !p[before].on_host) {
+        if (p[before].held == p[root].held && p[before].type == p[root].type && p[before].pass == p[root].pass &&
+            !p[before].on_host) {
           first_[static_cast<std::size_t>(root)] = before;
           last_[static_cast<std::size_t>(before)] = root;
           break;

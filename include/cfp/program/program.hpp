@@ -21,6 +21,7 @@ struct buffer {
   bool persistent = false;       ///< lives across steps (weights, states) or is given from outside (inputs)
   bool on_host = false;          ///< in memory of the host, which devices only carry to and from
   bool left_over = false;        ///< what a compressed sum keeps for its next run: no value's, zero before the first
+  int pass = -1;                 ///< the micro-batch it is of, where all are in the code (`program_slot`); else -1
   long offset = -1;              ///< in the arena, after `plan_memory`; persistent buffers have none
 
   int view = -1;   ///< how it walks the root's memory, by number among the program's; -1: neighbours follow one another
@@ -75,6 +76,8 @@ struct instruction {
     reshard,
     carry,   ///< between memory of the host and of the device
     narrow,  ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
+    send,    ///< to the rank that is elsewhere on the first axis of the mesh, along which stages lie
+    receive  ///< from it
   } kind = compute;
   int op = -1;           ///< the operation of the graph; else the one that wants the result first
   assignment assigned;   ///< compute: what it splits
@@ -84,11 +87,14 @@ struct instruction {
   bool again = false;    ///< of forward, once more before the backward operation that needs what was not kept
   bool nothing = false;  ///< the result is the operand's memory, as it is
   bool beside = false;   ///< runs on a stream beside that of operators, in order with others there (`schedule`)
+  int with = -1;         ///< send, receive: where that is
   int fusion = -1;       ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
 
   constexpr bool communicates() const { return kind == reshard && step.communicates(); }
+  constexpr bool crosses() const { return kind == send || kind == receive; }
+  constexpr int crossed() const { return kind == send ? in[0] : out[0]; }  ///< the buffer of one that does
   /// Whether it may run beside operators: it takes no processors to speak of.
-  constexpr bool may_run_beside() const { return communicates() || kind == carry; }
+  constexpr bool may_run_beside() const { return communicates() || kind == carry || crosses(); }
 };
 
 /// Operators that one kernel computes together: one after another by a pattern, or the same one on many tensors.
@@ -98,6 +104,13 @@ struct fusion {
   std::vector<instruction> parts;  ///< as they were, of the whole pattern
   int first = 0, end = 0;          ///< those of this instruction
   std::vector<int> outside;        ///< buffers that come from outside, by the pattern's numbers
+};
+
+/// Where a program begins with what a stage does for a micro-batch, or with what it does after all of them.
+struct program_slot {
+  int first = 0;        ///< instruction
+  int pass = 0;         ///< the micro-batch
+  bool begins = false;  ///< sums over micro-batches begin with it
 };
 
 struct program {
@@ -111,6 +124,11 @@ struct program {
   long arena_bytes = 0;
   int passes = 1;          ///< how often instructions [begin, end) run in a step, once per micro-batch
   int begin = 0, end = 0;  ///< the others, before and after, run once
+  std::vector<program_slot>
+      slots{};    ///< of stages of a pipeline (`lower_stages`): the code has all passes, and runs once
+  int place = 0;  ///< along the stages
+
+  constexpr bool has_all_passes() const { return !slots.empty(); }
 
   constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
   constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
@@ -129,7 +147,8 @@ struct program {
 
   /// How often an instruction runs in a step.
   constexpr int runs(std::size_t instruction) const {
-    return static_cast<int>(instruction) >= begin && static_cast<int>(instruction) < end ? passes : 1;
+    const bool often = !has_all_passes() && static_cast<int>(instruction) >= begin;
+    return often && static_cast<int>(instruction) < end ? passes : 1;
   }
 
   /// Of the device.

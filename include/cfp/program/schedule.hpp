@@ -18,7 +18,8 @@ struct schedule {
 };
 
 /// What the two streams of a program wait for. A collective that runs beside waits for all operators before it in the
-/// program, and for the collectives before it; an operator for the last collective whose memory it touches, and, where
+/// program, and for the collectives before it (sends and receives among them, wherever `schedule` has them run); an
+/// operator for the last collective whose memory it touches, and, where
 /// something is on its way to the host, for what went there before: so its memory is free from then on.
 struct stream_order {
   std::vector<int> waits_for;  ///< per instruction: the last collective beside it that must be done, or -1
@@ -62,18 +63,39 @@ inline stream_order order_of(const program& p) {
   return out;
 }
 
+namespace detail {
+
+// Per instruction the first of those it may change places with: not with what runs less often, nor with what another
+// stage or micro-batch has to do.
+inline std::vector<int> ranges_of(const program& p) {
+  std::vector<int> out(p.code.size());
+  auto slot = p.slots.begin();
+  int first = 0;
+  for (int i = 0; i < static_cast<int>(out.size()); ++i) {
+    const bool apart =
+        i > 0 && (p.code[static_cast<std::size_t>(i)].crosses() || p.code[static_cast<std::size_t>(i) - 1].crosses());
+    if (i == p.begin || i == p.end || apart) first = i;
+    for (; slot != p.slots.end() && slot->first == i; ++slot) first = i;
+    out[static_cast<std::size_t>(i)] = first;
+  }
+  return out;
+}
+
+}  // namespace detail
+
 /// Puts the instructions of a lowered program in that order. Before its memory is planned.
 inline void apply(const schedule& s, program& p) {
   const int size = static_cast<int>(p.code.size());
   std::vector<int> written(p.buffers.size(), -1);  // by root: the last instruction that wrote it
   std::vector<double> place(p.code.size());        // instructions are sorted by this
   std::vector<int> gathers;
-  const auto range = [&](int i) { return i < p.begin ? 0 : i < p.end ? p.begin : p.end; };
+  const std::vector<int> range = detail::ranges_of(p);
   std::vector<bool> feeds(p.code.size());  // a local step that a collective follows
   {
     std::vector<int> made_by(p.buffers.size(), -1);
     for (int i = 0; i < size; ++i) {
       const instruction& c = p.code[static_cast<std::size_t>(i)];
+      if (c.crosses()) continue;
       if (c.communicates())
         for (int at = made_by[static_cast<std::size_t>(c.in[0])]; at >= 0 && !feeds[static_cast<std::size_t>(at)];
              at = made_by[static_cast<std::size_t>(p.code[static_cast<std::size_t>(at)].in[0])])
@@ -86,8 +108,8 @@ inline void apply(const schedule& s, program& p) {
     const instruction& c = p.code[at];
     place[at] = i;
     const bool communicates = c.may_run_beside();
-    if (c.kind != instruction::compute && (communicates || feeds[at]) && !p.sets_aside(c)) {
-      double earliest = range(i) - 0.5;
+    if (c.kind != instruction::compute && !c.crosses() && (communicates || feeds[at]) && !p.sets_aside(c)) {
+      double earliest = range[at] - 0.5;
       for (const int b : c.in)
         if (const int w = written[static_cast<std::size_t>(p[b].root)]; w >= 0)
           earliest = std::max(earliest, place[static_cast<std::size_t>(w)]);
@@ -96,7 +118,7 @@ inline void apply(const schedule& s, program& p) {
         const auto before = static_cast<std::size_t>(std::max(1, s.ahead));
         const double bound = !s.overlap                 ? i
                              : gathers.size() >= before ? gathers[gathers.size() - before]
-                                                        : range(i) - 0.5;
+                                                        : range[at] - 0.5;
         earliest = std::max(earliest, bound);
         if (communicates) gathers.push_back(i);
       } else if (!s.early) {
@@ -116,7 +138,7 @@ inline void apply(const schedule& s, program& p) {
   for (const int i : order) {
     code.push_back(std::move(p.code[static_cast<std::size_t>(i)]));
     instruction& c = code.back();
-    c.beside = s.overlap && c.may_run_beside();
+    c.beside = c.crosses() || (s.overlap && c.may_run_beside());
   }
   p.code = std::move(code);
 }

@@ -5,6 +5,7 @@
 #include <cfp/backend/state_file.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
+#include <cfp/program/stages/lower_stages.hpp>
 #include <cfp/session/first_process.hpp>
 #include <cfp/session/heard_steps.hpp>
 #include <cfp/session/shared_batches.hpp>
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,7 +82,12 @@ class weights_of {
 class trainer {
  public:
   /// The program is what the backend wants, lowered from `g`; all outlive this. `seed`: of the initial weights.
-  trainer(backend& on, const program& p, const graph& g, std::uint64_t seed) : on_(on), p_(p), g_(g), seed_(seed) {}
+  trainer(backend& on, const program& p, const graph& g, std::uint64_t seed)
+      : on_(on), program_of_([&p](int) -> const program& { return p; }), passes_(p.passes), g_(g), seed_(seed) {}
+  /// The same with a program for each stage of a pipeline.
+  trainer(backend& on, const stage_programs& p, std::uint64_t seed)
+      : on_(on), program_of_([&p](int rank) -> const program& { return p.of(rank); }), passes_(p.g.passes), g_(p.g),
+        seed_(seed) {}
   trainer(const trainer&) = delete;
   ~trainer() { unload(); }
 
@@ -118,7 +125,7 @@ class trainer {
       long s = first + 1;
       try {
         for (; s <= last && !heard.stop(); ++s) {
-          mine.run_ahead(s, p_.passes, [&](int pass) { batches.feed(mine, s * p_.passes + pass); });
+          mine.run_ahead(s, passes_, [&](int pass) { batches.feed(mine, s * passes_ + pass); });
           heard.hear(false);
         }
       } catch (const shared_batches::ended&) {  // all ranks come to it
@@ -178,7 +185,7 @@ class trainer {
       const std::lock_guard lock(mutex_);
       if (const auto at = kept_.find(r.number()); at != kept_.end()) return *at->second;
     }
-    std::unique_ptr<loaded_program> made = r.load(p_, g_, seed_);
+    std::unique_ptr<loaded_program> made = r.load(program_of_(r.number()), g_, seed_);
     const std::lock_guard lock(mutex_);
     return *(kept_[r.number()] = std::move(made));
   }
@@ -219,7 +226,8 @@ class trainer {
   }
 
   backend& on_;
-  const program& p_;
+  const std::function<const program&(int rank)> program_of_;
+  const int passes_;
   const graph& g_;
   const std::uint64_t seed_;
   long done_ = 0;
@@ -234,6 +242,12 @@ inline trained train(backend& on, const program& p, const graph& g, const batch_
   trainer t(on, p, g, seed);
   if (from != nullptr) t.resume(*from);
   return t.run(data, steps, o);
+}
+
+/// The same of the stages of a pipeline, on ranks of a mesh whose first axis they lie along.
+inline trained train(backend& on, const stage_programs& p, const batch_source& data, long steps, std::uint64_t seed,
+                     const train_options& o = {}) {
+  return trainer(on, p, seed).run(data, steps, o);
 }
 
 }  // namespace cfp

@@ -82,7 +82,8 @@ class gpu : public tick_clock {
   no_recording record(const std::function<void()>&) const { return {}; }
   void replay(no_recording) const {}
 
-  void set(long step, int pass) { state_ = {step, pass}; }
+  void set(long step) { state_.step = step; }
+  void set_pass(int pass, bool first) { state_.pass = pass, state_.first = first; }
   const cuda::step_state* state() const { return &state_; }
 
   ready<queue> make_ready(const places& where, const instruction& i) {
@@ -109,6 +110,7 @@ class gpu : public tick_clock {
     return {[c = bound, run, s = &state_](const queue&) mutable {
       c.step = s->step;
       c.pass = s->pass;
+      c.first = s->first;
       run(c);
     }};
   }
@@ -128,6 +130,7 @@ class rank_gpu : public gpu<T> {
   int rank() const { return context_.rank; }
   Context& context() { return context_; }
   const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
+  const auto& pair(int axis, int with, const queue&) const { return context_.pair(axis, with); }
   traffic counted(int group) const { return context_.group(group).counted(); }
   void reset_counted() { context_.reset_counted(); }
 
@@ -145,6 +148,7 @@ class lone_gpu : public gpu<T> {
   void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
   nobody among(unsigned, const queue&) const { return {}; }
+  nobody pair(int, int, const queue&) const { return {}; }
 
  private:
   int rank_ = 0;

@@ -68,10 +68,14 @@ class device : public tick_clock {
   host_mover mover(const queue&) const { return {}; }
   host::coder coder(const queue&) const { return {}; }
   const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
-  void set(long step, int pass) { step_ = step, pass_ = pass; }
+  const auto& pair(int axis, int with, const queue&) const { return context_.pair(axis, with); }
+  void set(long step) { step_ = step; }
+  void set_pass(int pass, bool first) { pass_ = pass, first_ = first; }
   no_recording record(const std::function<void()>&) const { return {}; }
   void replay(no_recording) const {}
-  void wait() const {}
+  void wait() {
+    if (side_) side_->wait_all();
+  }
   void fail(const std::string& why) {
     if (side_) context_.fail(why);
   }
@@ -87,6 +91,7 @@ class device : public tick_clock {
     return {[this, c = where.bound(i), run = kernels_->find(*where.g.at(i.op).op, where.g)](const queue&) mutable {
       c.step = step_;
       c.pass = pass_;
+      c.first = first_;
       run(c);
     }};
   }
@@ -97,6 +102,7 @@ class device : public tick_clock {
   memory_use use_;
   long step_ = 1;
   int pass_ = 0;
+  bool first_ = true;
   std::vector<long> issued_;           // per mark of the side queue: how much had been issued to it
   std::unique_ptr<side_stream> side_;  // last: it uses the rest
 };

@@ -56,7 +56,7 @@ void run_accumulate(const call& c) {
   for (int f = 0; f < c.factors; ++f) n *= c.size[f];
   T* sum = static_cast<T*>(c.result[0].data);
   const T* g = static_cast<const T*>(c.operand[1].data);
-  for (long i = 0; i < n; ++i) sum[i] = c.pass == 0 ? g[i] : sum[i] + g[i];
+  for (long i = 0; i < n; ++i) sum[i] = c.first ? g[i] : sum[i] + g[i];
 }
 
 /// Queues of experts, group by group: see queue_places. A dimension may be cut into several factors; shards are

@@ -23,7 +23,7 @@ class hub_channel : public rank_grid {
   hub_channel(int number, int opener, std::vector<int> mesh, post_function post)
       : rank_grid(std::move(mesh)), number_(number), opener_(opener), post_(std::move(post)),
         members_(static_cast<std::size_t>(size())) {
-    for (int group = whole; group < groups(); ++group)
+    for (int group = whole; group < groups_and_pairs(); ++group)
       for (int r = 0; r < size(); ++r)
         if (const std::vector<int> of = members(r, group); of.front() == r)
           meetings_.push_back({group, where(group), of, std::vector<waiting_call>(of.size())});

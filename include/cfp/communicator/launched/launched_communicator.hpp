@@ -52,11 +52,17 @@ class launched_communicator {
   template <movable_element T>
   void broadcast(T* data, std::size_t count, int root) const {
     detail::check_root(*world_, world_->rank(), root, size());
-    by_pieces<T>(collective_kind::broadcast, count, reduction::sum, root,
-                 [&](const auto& piece, std::size_t first, std::size_t n) {
-                   if (rank_ == root) piece(data + first, n, nullptr, 0);
-                   else piece(nullptr, 0, data + first, n);
-                 });
+    pass_on<T>(collective_kind::broadcast, data, data, count, root);
+  }
+
+  /// As `thread_communicator::send` and `receive`.
+  template <movable_element T>
+  void send(const T* data, std::size_t count) const {
+    pass_on<T>(collective_kind::send, data, nullptr, count, rank_);
+  }
+  template <movable_element T>
+  void receive(T* data, std::size_t count) const {
+    pass_on<T>(collective_kind::send, nullptr, data, count, 1 - rank_);
   }
 
   /// Returns once all members have called it.
@@ -88,6 +94,14 @@ class launched_communicator {
     group_->counted.count(kind, count * sizeof(T), members());
   }
 
+  template <class T>
+  void pass_on(collective_kind kind, const T* from, T* to, std::size_t count, int root) const {
+    by_pieces<T>(kind, count, reduction::sum, root, [&](const auto& piece, std::size_t first, std::size_t n) {
+      if (rank_ == root) piece(from + first, n, nullptr, 0);
+      else piece(nullptr, 0, to + first, n);
+    });
+  }
+
   template <class T, class Each>
   void by_pieces(collective_kind kind, std::size_t count, reduction by, int root, const Each& each) const {
     const detail::collective_call call = detail::call_of<T>(kind, count, by, root);
@@ -101,7 +115,8 @@ class launched_communicator {
       each(piece, first, n);
       first += n;
     } while (first < count);
-    group_->counted.count(kind, count * sizeof(T), members());
+    const bool receives = kind == collective_kind::send && root != rank_;
+    group_->counted.count(kind, receives ? 0 : count * sizeof(T), members());
   }
 
   launched_world* world_;

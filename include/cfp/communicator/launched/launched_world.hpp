@@ -41,13 +41,14 @@ class launched_world : public rank_grid {
   /// Throws bad_input unless the mesh has as many ranks as the launcher has started processes, and
   /// communicator_error if they do not find each other within `to_start`.
   launched_world(std::vector<int> mesh, const launched_rank& me, std::chrono::nanoseconds to_start)
-      : rank_grid(std::move(mesh)), rank_(me.rank), channel_(static_cast<std::size_t>(groups() + 1)) {
+      : rank_grid(std::move(mesh)), rank_(me.rank), channel_(static_cast<std::size_t>(groups_and_pairs() + 1)) {
     if (me.size != size())
       throw bad_input("the mesh has " + std::to_string(size()) + " ranks and the launcher started " +
                       std::to_string(me.size) + (me.size == 1 ? " process" : " processes") +
                       "; start as many as ranks, with torchrun --nproc-per-node, mpirun -n, srun -n, or " +
                       "WORLD_SIZE=" + std::to_string(size()) + " set for each");
-    for (int group = whole; group < groups(); ++group) groups_.push_back({group, where(group), members(rank_, group)});
+    for (int group = whole; group < groups_and_pairs(); ++group)
+      groups_.push_back({group, where(group), members(rank_, group)});
     link_ = detail::launched_jobs::of_this_process().join(me, to_start);
     number_ = link_->open(this->mesh(), channel_);
   }

@@ -44,7 +44,7 @@ class process_world : public rank_grid {
                       " processes; start it with mpirun -n " + std::to_string(size()));
     meet();
     news_.open(rank_, size());
-    for (int group = whole; group < groups(); ++group) {
+    for (int group = whole; group < groups_and_pairs(); ++group) {
       detail::process_group& g = groups_.emplace_back();
       g.where = where(group);
       g.ranks = members(rank_, group);

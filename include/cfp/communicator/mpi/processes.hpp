@@ -88,6 +88,27 @@ class process_communicator {
     });
   }
 
+  /// As `thread_communicator::send` and `receive`.
+  template <movable_element T>
+  void send(const T* data, std::size_t count) const {
+    meet<T>(collective_kind::send, count, reduction::sum, rank_, [&](MPI_Datatype type, const auto& done) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      detail::mpi_check(MPI_Isend(data, static_cast<int>(count), type, 1 - rank_, data_tag, group_->comm, &request),
+                        "MPI_Isend");
+      done(request);
+    });
+  }
+  template <movable_element T>
+  void receive(T* data, std::size_t count) const {
+    const int other = 1 - rank_;
+    meet<T>(collective_kind::send, count, reduction::sum, other, [&](MPI_Datatype type, const auto& done) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      detail::mpi_check(MPI_Irecv(data, static_cast<int>(count), type, other, data_tag, group_->comm, &request),
+                        "MPI_Irecv");
+      done(request);
+    });
+  }
+
   /// Returns once all members have called it.
   void barrier() const { world_->enter(*group_, {}); }
 
@@ -96,6 +117,8 @@ class process_communicator {
   void reset_counted() const { group_->counted = {}; }
 
  private:
+  static constexpr int data_tag = 3;  // of sends
+
   std::size_t members() const { return group_->ranks.size(); }
   std::size_t index() const { return static_cast<std::size_t>(rank_); }
 
@@ -125,7 +148,8 @@ class process_communicator {
   void meet(collective_kind kind, std::size_t count, reduction by, int root, const Move& move) const {
     const detail::collective_call call = detail::call_of<T>(kind, count, by, root);
     const auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());  // MPI counts with int
-    const bool by_pieces = kind == collective_kind::all_reduce || kind == collective_kind::broadcast;
+    const bool by_pieces =
+        kind == collective_kind::all_reduce || kind == collective_kind::broadcast || kind == collective_kind::send;
     if (const std::size_t limit = by_pieces ? most - members() : most / members(); count > limit) {
       const std::string message =
           call.text() + group_->where + " is more than MPI counts, at most " + std::to_string(limit);
@@ -140,7 +164,8 @@ class process_communicator {
       move(type, [&](MPI_Request& request) { world_->finish(*group_, call, request); });
       MPI_Type_free(&type);
     }
-    group_->counted.count(kind, count * sizeof(T), members());
+    const bool receives = kind == collective_kind::send && root != rank_;
+    group_->counted.count(kind, receives ? 0 : count * sizeof(T), members());
   }
 
   process_world* world_;

@@ -85,6 +85,18 @@ class nccl_communicator {
     });
   }
 
+  /// As `thread_communicator::send` and `receive`. A pair has no other calls.
+  template <movable_element T>
+  void send(const T* data, std::size_t count) const {
+    issue<T>(collective_kind::send, count, reduction::sum, rank_,
+             [&](ncclComm_t comm) { return ncclSend(data, count * sizeof(T), ncclInt8, other(), comm, stream_); });
+  }
+  template <movable_element T>
+  void receive(T* data, std::size_t count) const {
+    issue<T>(collective_kind::send, count, reduction::sum, 1 - rank_,
+             [&](ncclComm_t comm) { return ncclRecv(data, count * sizeof(T), ncclInt8, other(), comm, stream_); });
+  }
+
   /// Returns once all members have called it, and the stream has come to it. In a graph only the members' GPUs meet.
   void barrier() const {
     world_->issue(*group_, {}, stream_, [&](ncclComm_t comm) {
@@ -101,10 +113,14 @@ class nccl_communicator {
   void reset_counted() const { group_->counted = {}; }
 
  private:
+  // Of a pair, whose communicator is that of all ranks.
+  int other() const { return group_->ranks[static_cast<std::size_t>(1 - rank_)]; }
+
   template <class T, class Issue>
   void issue(collective_kind kind, std::size_t count, reduction by, int root, const Issue& call) const {
     world_->issue(*group_, detail::call_of<T>(kind, count, by, root), stream_, call);
-    group_->counted.count(kind, count * sizeof(T), group_->ranks.size());
+    const bool receives = kind == collective_kind::send && root != rank_;
+    group_->counted.count(kind, receives ? 0 : count * sizeof(T), group_->ranks.size());
   }
 
   nccl_world* world_;

@@ -16,7 +16,7 @@ struct nccl_group {
   std::string where;       // after a call in a message: "" or " on axis 1"
   std::vector<int> ranks;  // of the members, in the world
   traffic counted;
-  bool borrows = false;  // the communicator of all ranks, which are its members
+  bool borrows = false;  // the communicator of all ranks, which are its members, or two of them a pair
 };
 
 }  // namespace cfp::detail

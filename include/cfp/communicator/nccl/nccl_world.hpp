@@ -130,8 +130,8 @@ class nccl_world : public rank_grid {
   }
 
   void connect(const ncclUniqueId& id) {
-    for (int group = whole; group < groups(); ++group)
-      groups_.push_back({nullptr, where(group), members(rank_, group), {}, is_of_all(group)});
+    for (int group = whole; group < groups_and_pairs(); ++group)
+      groups_.push_back({nullptr, where(group), members(rank_, group), {}, is_of_all(group) || group >= groups()});
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     detail::nccl_group& all = groups_.front();

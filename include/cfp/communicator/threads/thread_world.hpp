@@ -39,8 +39,9 @@ class thread_world : public rank_grid {
 
   explicit thread_world(std::vector<int> mesh) : rank_grid(std::move(mesh)) {
     left_.resize(static_cast<std::size_t>(size()));
-    group_of_.assign(left_.size(), std::vector<detail::thread_group*>(static_cast<std::size_t>(groups() + 1)));
-    for (int group = whole; group < groups(); ++group)
+    group_of_.assign(left_.size(),
+                     std::vector<detail::thread_group*>(static_cast<std::size_t>(groups_and_pairs() + 1)));
+    for (int group = whole; group < groups_and_pairs(); ++group)
       for (int r = 0; r < size(); ++r)
         if (members(r, group).front() == r) add_group(group, members(r, group));
     // When there are more ranks than cores, the rank one waits for may need this very core.
@@ -59,7 +60,12 @@ class thread_world : public rank_grid {
       throw bad_input("the latency of a link is from 0 up to an hour, got: " + std::to_string(l.latency) + " s");
     if (!(l.bandwidth >= 1))
       throw bad_input("the bandwidth of a link is at least 1 byte per second, got: " + std::to_string(l.bandwidth));
-    for (int r = 0; r < size(); ++r) group(r, axis).joined_by = l;
+    for (int r = 0; r < size(); ++r) {
+      group(r, axis).joined_by = l;
+      if (axis == whole) continue;
+      const int first = pair(axis, 0, 0), n = mesh()[static_cast<std::size_t>(axis)];
+      for (int d = 0; d < n; ++d) group(r, first + d).joined_by = l;
+    }
   }
 
   /// A rank ends with an error: whoever waits in a collective, or calls one later, throws communicator_error.

@@ -84,6 +84,18 @@ class thread_communicator {
             [&] { copy(input<T>(static_cast<std::size_t>(root)), data, count); });
   }
 
+  /// In a group of two: to the other, which calls `receive`. Both return once it has the data.
+  template <movable_element T>
+  void send(const T* data, std::size_t count) const {
+    meet<T>(collective_kind::send, count, {.root = rank_}, data, nullptr, [] {});
+  }
+  template <movable_element T>
+  void receive(T* data, std::size_t count) const {
+    const int other = 1 - rank_;
+    meet<T>(collective_kind::send, count, {.root = other}, nullptr, data,
+            [&] { copy(input<T>(static_cast<std::size_t>(other)), data, count); });
+  }
+
   /// Returns once all members have called it.
   void barrier() const {
     world_->enter(*group_, rank_, {}, nullptr, nullptr);
@@ -92,7 +104,7 @@ class thread_communicator {
 
   /// This rank's completed calls on this group, since the job began or the last reset. Of `count` elements of
   /// B bytes in all, n ranks in a ring each send 2 (n-1)/n B in all_reduce, (n-1)/n B in broadcast, and (n-1)
-  /// B in the others (each call rounded down).
+  /// B in the others (each call rounded down); in send who sends sends B, and the other nothing.
   const traffic& counted() const { return slot().counted; }
   void reset_counted() const { slot().counted = {}; }
 
@@ -127,8 +139,10 @@ class thread_communicator {
     const auto begin = std::chrono::steady_clock::now();
     copies();
     world_->finish(*group_, rank_);
-    const std::int64_t sent = slot().counted.count(kind, count * sizeof(T), members());
-    if (members() > 1) pass_time(begin, group_->joined_by.seconds(sent));
+    const auto bytes = static_cast<std::int64_t>(count * sizeof(T));
+    const bool receives = kind == collective_kind::send && o.root != rank_;
+    const std::int64_t sent = slot().counted.count(kind, receives ? 0 : count * sizeof(T), members());
+    if (members() > 1) pass_time(begin, group_->joined_by.seconds(receives ? bytes : sent));
   }
 
   // Sleeps, but for the end, which a sleep would miss.

@@ -5,6 +5,7 @@
 #include <cfp/profile/known_instructions.hpp>
 #include <cfp/profile/machine/collective_time.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
+#include <cfp/profile/machine/send_time.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -33,6 +34,11 @@ class described_times {
   /// Milliseconds.
   double operator()(const instruction& i, const program& p, const graph& g) {
     if (i.nothing) return 0;
+    if (i.crosses()) {
+      const bool sends = i.kind == instruction::send;
+      const double bytes = static_cast<double>(p[i.crossed()].bytes);
+      return 1000 * send_seconds(machine_, p.mesh, sends ? p.place : i.with, sends ? i.with : p.place, bytes);
+    }
     if (known_ != nullptr)
       if (const std::optional<double> ms = (*known_)(i, p, g)) return ++measured, *ms;
     ++described;

@@ -27,7 +27,8 @@ class instruction_timer {
     const bool masks = i.kind == instruction::reshard && i.step.kind == conversion_step::mask;
     device_.be(masks ? 0 : p.mesh.devices() - 1);
     engine<Device> run(alone, random, device_, 7);
-    device_.set(1, p.passes - 1);
+    device_.set(1);
+    device_.set_pass(p.passes - 1, p.passes == 1);
     return watch_.cold([&] { run.issue(0, 1, false); }, how_);
   }
 

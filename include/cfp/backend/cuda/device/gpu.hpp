@@ -46,17 +46,6 @@ struct clock_kernel {
   }
 };
 
-/// Writes the step where kernels read it.
-struct set_state_kernel {
-  static constexpr int threads = 1;
-  step_state* to;
-  step_state state;
-  template <class Thread>
-  CFP_DEVICE void operator()(const Thread&) const {
-    *to = state;
-  }
-};
-
 /// Reads memory, and nothing more: what was in the caches is gone, and they hold nothing that must be written back.
 struct sweep_kernel {
   static constexpr int threads = 256;
@@ -169,7 +158,8 @@ class basic_gpu {
   /// How many products are followed by kernels that the library should have spared.
   long refused_epilogues() const { return refused_epilogues_; }
 
-  void set(long step, int pass) { main_.launch(detail::set_state_kernel{state(), {step, pass}}, 1); }
+  void set(long step) { main_.launch(set_step_kernel{state(), step}, 1); }
+  void set_pass(int pass, bool first) { main_.launch(set_pass_kernel{state(), pass, first}, 1); }
   step_state* state() const { return reinterpret_cast<step_state*>(state_.get()); }
 
   void mark(int n, const queue& q) {

@@ -49,6 +49,9 @@ class basic_rank_gpu : public Gpu {
   nccl_communicator among(unsigned axes, const typename Gpu::queue& q) const {
     return ranks_.along(axes).on(q.stream());
   }
+  nccl_communicator pair(int axis, int with, const typename Gpu::queue& q) const {
+    return ranks_.pair(axis, with).on(q.stream());
+  }
   /// All ranks together: they choose as the first does.
   void settle() {
     if (rank() == 0) Gpu::settle();
@@ -93,10 +96,10 @@ class basic_rank_gpu : public Gpu {
  private:
   basic_rank_gpu(const typename Gpu::parts& shared, std::unique_ptr<nccl_world> world)
       : Gpu(shared), world_(std::move(world)), ranks_(*world_, world_->rank()),
-        replayed_(static_cast<std::size_t>(ranks_.groups())) {}
+        replayed_(static_cast<std::size_t>(ranks_.groups_and_pairs())) {}
   std::vector<traffic> issued() const {
     std::vector<traffic> out;
-    for (int group = 0; group < ranks_.groups(); ++group) out.push_back(ranks_.group(group).counted());
+    for (int group = 0; group < ranks_.groups_and_pairs(); ++group) out.push_back(ranks_.group(group).counted());
     return out;
   }
 
@@ -116,6 +119,7 @@ class basic_lone_gpu : public Gpu {
   void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
   nobody among(unsigned, const typename Gpu::queue&) const { return {}; }
+  nobody pair(int, int, const typename Gpu::queue&) const { return {}; }
   void fail(const std::string&) const {}
 
  private:

@@ -45,8 +45,8 @@ struct accumulate_kernel {
   template <class Thread>
   CFP_DEVICE void operator()(const Thread& t) const {
     const long packs = n / V, thread = t.block() * threads + t.thread(), rest = packs * V + thread - packs;
-    if (thread < packs) add<V>(thread * V, state->pass == 0);
-    else if (rest < n) add<1>(rest, state->pass == 0);
+    if (thread < packs) add<V>(thread * V, state->first);
+    else if (rest < n) add<1>(rest, state->first);
   }
 
  private:

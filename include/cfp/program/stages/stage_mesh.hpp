@@ -1,0 +1,44 @@
+// The mesh of a pipeline: stages along its first axis, which no tensor is split over, and the mesh of a stage inside.
+#pragma once
+
+#include <cfp/core/bad_input.hpp>
+#include <cfp/core/propagate.hpp>
+#include <cfp/model/sharding.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Throws bad_input where a stage has as many axes as a mesh may have.
+constexpr mesh_shape with_stages(const mesh_shape& of_stage, int stages) {
+  if (of_stage.rank() == max_axes) throw bad_input("the mesh of a stage has at most 3 axes: the stages are one more");
+  mesh_shape out;
+  out.axes.push({name("stage"), stages});
+  for (const mesh_axis& a : of_stage.axes) out.axes.push(a);
+  return out;
+}
+
+/// What is said of a stage's mesh, of the whole one.
+constexpr partition with_stages(const partition& of_stage) {
+  partition out;
+  for (const auto& dim : of_stage.dims) {
+    out.dims.push({});
+    for (const signed char a : dim) out.dims[out.dims.size() - 1].push(static_cast<signed char>(a + 1));
+  }
+  for (int a = 0; a + 1 < max_axes; ++a) out.partial[a + 1] = of_stage.partial[a];
+  return out;
+}
+constexpr assignment with_stages(assignment of_stage) {
+  for (int a = max_axes - 1; a > 0; --a) of_stage.factor[a] = of_stage.factor[a - 1];
+  of_stage.factor[0] = assignment::none;
+  return of_stage;
+}
+constexpr sharding with_stages(const sharding& of_stage) {
+  sharding out;
+  for (const assignment& a : of_stage.assigned) out.assigned.push_back(with_stages(a));
+  for (const auto& some : of_stage.materialised) {
+    out.materialised.emplace_back();
+    for (const partition& p : some) out.materialised.back().push(with_stages(p));
+  }
+  return out;
+}
+
+}  // namespace cfp

@@ -1,0 +1,255 @@
+// Every schedule that updates once a step trains as one rank does, wherever a model is cut, and sends exactly what its
+// programs say.
+#include "../catch.hpp"
+
+#include "../from_environment.hpp"
+#include "small.hpp"
+
+#include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/profile/machine/stage_timeline.hpp>
+#include <cfp/program/find_saved.hpp>
+#include <cfp/program/stages/lower_stages.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+namespace staged_tests {
+
+using namespace cfp;
+using namespace cfp::families;
+using namespace small_tests;
+
+namespace {
+
+constexpr long rows = 2;  // of a micro-batch
+
+struct tiny_model {
+  graph g;
+  text_layout inputs{};
+  byte_text text() const {
+    text_layout what = inputs;
+    what.positions = g.find("positions") >= 0;
+    return byte_text(some_text(), rows, 8, 5, what);
+  }
+};
+
+tiny_model made(const std::string& family, int micro_batches) {
+  training how;
+  how.micro_batches = micro_batches;
+  how.clip = 1;
+  gpt_config c = tiny_config();
+  c.attention_dropout = c.residual_dropout = c.embedding_dropout = 0.1;
+  const auto small = [](auto config) {
+    config.batch = rows, config.sequence = 8;
+    return config;
+  };
+  tiny_model out;
+  if (family == "gpt") out.g = refine(gpt(small(c)));
+  if (family == "llama") out.g = refine(llama(small(read_llama(tiny("llama")))));
+  if (family == "t5") {
+    out.g = refine(t5(small(read_t5(tiny("t5")))));
+    out.inputs = t5_layout(small(read_t5(tiny("t5"))));
+  }
+  if (family == "mixtral") out.g = refine(mixtral(small(read_llama(tiny("mixtral"))), read_experts(tiny("mixtral"))));
+  out.g = differentiate(out.g, how);
+  return out;
+}
+
+// Anywhere: stages begin with any forward operation.
+std::vector<int> random_cuts(const graph& g, int stages, std::mt19937& random) {
+  int forward = 0;
+  while (forward < g.size() && g.at(forward).when == phase::forward) ++forward;
+  std::set<int> out;
+  while (static_cast<int>(out.size()) < stages - 1)
+    out.insert(1 + static_cast<int>(random() % static_cast<unsigned>(forward - 1)));
+  return {out.begin(), out.end()};
+}
+
+struct schedule_case {
+  const char* name;
+  std::function<pipeline_schedule(int ranks, int micro_batches)> of;
+};
+const std::vector<schedule_case> schedules = {
+    {"gpipe", gpipe},
+    {"1f1b", one_forward_one_backward},
+    {"interleaved", [](int ranks, int m) { return interleaved(ranks, 2, (m + ranks - 1) / ranks * ranks); }},
+    {"zb_h1", zero_bubble_h1},
+    {"zb_h2", zero_bubble_h2},
+    {"chimera", [](int ranks, int m) { return chimera((ranks + 1) / 2 * 2, (m + 1) / 2 * 2); }},
+};
+
+// A random sharding of the stages, with what is kept at random too.
+sharding random_sharding(const graph& g, const mesh_shape& mesh, std::mt19937& random) {
+  if (mesh.rank() == 0) return sharding::replicated(g);
+  const block_structure blocks = parallel_blocks(g);
+  const recomputation again(g, blocks, segments(g, blocks), find_saved(g, sizeof(double)));
+  const decision_graph d = decisions(g, blocks, mesh, axis_choice::regathered, {}, &again);
+  return shard(g, d, random_choices(d, random));
+}
+
+// What each rank counted in a step, and the most it held.
+void check_counts(backend& on, const stage_programs& p, const batch_source& data) {
+  std::vector<collective_count> counted(static_cast<std::size_t>(on.mesh().devices()));
+  std::vector<long> peak(counted.size());
+  shared_batches batches(p.g, data);
+  on.run([&](rank& r) {
+    const program& mine = p.of(r.number());
+    const auto loaded = r.load(mine, p.g, 3);
+    r.reset_counted();
+    one_step(*loaded, mine, batches, 1);
+    const auto me = static_cast<std::size_t>(r.number());
+    for (const traffic& group : r.counted())
+      for (std::size_t k = 0; k < group.calls.size(); ++k)
+        counted[me].calls[k] += group.calls[k], counted[me].bytes[k] += group.bytes[k];
+    peak[me] = r.peak_bytes();
+  });
+  for (std::size_t r = 0; r < counted.size(); ++r) {
+    const program& mine = p.of(static_cast<int>(r));
+    CAPTURE(r);
+    CHECK(counted[r] == count_collectives(mine, p.g));
+    CHECK(peak[r] >= mine.arena_bytes + mine.persistent_bytes());
+    CHECK(peak[r] <= predicted_peak(mine));
+  }
+}
+
+void check_trains(const std::string& family, const schedule_case& made_by, int ranks, const mesh_shape& of_stage,
+                  std::mt19937& random) {
+  const pipeline_schedule s = made_by.of(ranks, 4);
+  const tiny_model model = made(family, s.micro_batches);
+  stage_layout layout{random_cuts(model.g, s.stages, random), s, {}};
+  schedule order;
+  order.overlap = random() % 2 == 0;
+  const stage_programs p =
+      lower_stages(model.g, of_stage, random_sharding(model.g, of_stage, random), layout, sizeof(double), order);
+  const byte_text text = model.text();
+  const trained alone = train_on(single(model.g, sizeof(double)), model.g, text, 4, 3);
+  CHECK(all_changed(alone));
+  const auto on = threads(p.along[0].mesh, number::float64);
+  train_options remember;
+  remember.keep_changes = true;
+  const difference apart = compare(alone, train(*on, p, text, 4, 3, remember), model.g);
+  CHECK(apart.loss <= 1e-10);
+  INFO("worst tensor " << apart.worst);
+  CHECK(apart.parameters <= 1e-7);
+  check_counts(*on, p, text);
+}
+
+// An operator that fails when it has been applied so often, on whatever rank that is.
+std::atomic<long> left_to_apply{1l << 40};
+inline constexpr struct fragile_t : op<"... -> ...", fragile_t> {
+  template <class T>
+  static T apply(T x) {
+    if (left_to_apply-- == 0) throw std::runtime_error("told to fail");
+    return x * cfp::sigmoid(x);
+  }
+} fragile;
+
+graph fragile_model(int layers) {
+  model net;
+  const dimension batch{"batch", 2}, widths[] = {{"even", 8}, {"odd", 8}};
+  tensor x = net.input("x", {batch, widths[0]}, element::real, {});
+  for (int l = 0; l < layers; ++l)
+    x = fragile(linear(x, net.weight("layer" + std::to_string(l), {widths[l % 2], widths[(l + 1) % 2]}, {0, 0.5})));
+  net.recorded.loss = op<"batch width, batch width -> ">{}(x, x).id;
+  return net.recorded;
+}
+// Cut behind its layers.
+std::vector<int> layers_of(const graph& g, int stages) {
+  std::vector<int> out;
+  for (int o = 1; static_cast<int>(out.size()) < stages - 1; ++o)
+    if (g.at(o).op == &info<fragile_t>) out.push_back(o + 1);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("programs take what their schedule takes") {
+  training how;
+  how.micro_batches = 4;
+  const graph g = differentiate(refine(fragile_model(8)), how);
+  std::mt19937 random(37);
+  for (const schedule_case& made_by : schedules)
+    for (const int ranks : {2, 4}) {
+      const pipeline_schedule s = made_by.of(ranks, 4);
+      std::vector<stage_cost> costs(static_cast<std::size_t>(s.stages));
+      for (stage_cost& c : costs)
+        c.forward = 1 + static_cast<double>(random() % 8) / 8, c.backward_inputs = 1.25, c.backward_weights = 1.5;
+      const stage_programs p = lower_stages(g, {}, sharding::replicated(g), {layers_of(g, s.stages), s, costs});
+      std::vector<std::vector<double>> ms;  // the first operator of a slot takes all its time
+      for (std::size_t r = 0; r < p.along.size(); ++r) {
+        const program& mine = p.along[r];
+        ms.emplace_back(mine.code.size());
+        std::size_t k = 0;
+        for (const slot& x : s.ranks[r]) {
+          if (x.kind == slot::update) continue;
+          auto i = static_cast<std::size_t>(mine.slots[k++].first);
+          while (mine.code[i].kind != instruction::compute) ++i;
+          ms[r][i] = costs[static_cast<std::size_t>(x.stage)].of(x.kind);
+        }
+      }
+      INFO(s.name << " on " << ranks);
+      const stage_timeline all = simulate(p.along, ms);
+      const pipeline_run expected = simulate(s, costs);
+      CHECK(all.ms == Approx(expected.ms).epsilon(1e-9));
+      CHECK(all.idle() == Approx(expected.idle()).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("a rank that fails in any slot ends all of them") {
+  training how;
+  how.micro_batches = 4;
+  const graph g = differentiate(refine(fragile_model(4)), how);
+  const batch_source data = [](long) { return batch{{"x", std::vector<float>(16, 0.5f)}}; };
+  std::mt19937 random(31);
+  for (const schedule_case& s : schedules) {
+    const pipeline_schedule order = s.of(2, 4);
+    const stage_programs p = lower_stages(g, {}, sharding::replicated(g), {layers_of(g, order.stages), order, {}});
+    const auto trains = [&](long until) {
+      const auto on = threads(p.along[0].mesh, number::float32, kernels_of<fragile_t>());
+      on->set_deadline(std::chrono::seconds(20));
+      left_to_apply = until;
+      const auto begin = std::chrono::steady_clock::now();
+      std::string said;
+      try {
+        train(*on, p, data, 1, 3);
+      } catch (const rank_failure& e) {
+        said = e.what();
+      }
+      CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+      return said;
+    };
+    constexpr long never = 1l << 40;
+    CHECK(trains(never).empty());
+    const long all = never - left_to_apply;
+    for (long k = how_many(60, 12, 4); k > 0; --k) {
+      const long at = static_cast<long>(random()) % all;
+      INFO(s.name << ", " << at << " of " << all);
+      const std::string said = trains(at);
+      CHECK(said.find("failed: told to fail") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("every schedule trains as one rank does, cut anywhere") {
+  std::mt19937 random(29);
+  long count = 0;
+  const long every = how_many(1, 5, 19);
+  for (const std::string family : {"gpt", "t5", "llama", "mixtral"})
+    for (const schedule_case& s : schedules)
+      for (const int ranks : {2, 3, 4})
+        for (const int inside : {1, 2}) {
+          if (std::string(s.name) == "chimera" && ranks == 3) continue;
+          if (count++ % every != 0) continue;
+          INFO(family << ", " << s.name << " on " << ranks << " x " << inside);
+          mesh_shape of_stage;
+          if (inside > 1) of_stage = mesh_of({inside});
+          check_trains(family, s, ranks, of_stage, random);
+        }
+}
+
+}  // namespace staged_tests
