@@ -376,13 +376,13 @@ TEST_CASE("calls and bytes are counted as a ring sends them") {
         });
       const auto b = static_cast<std::int64_t>(8 * count), k = static_cast<std::int64_t>(n);
       for (std::size_t r = 0; r < n; ++r) {
-        CHECK(counted[r].calls == std::array<std::int64_t, 5>{2, 1, 1, 1, 1});
-        CHECK(counted[r].bytes == std::array<std::int64_t, 5>{2 * (2 * (k - 1) * b / k), (k - 1) * b, (k - 1) * b,
+        CHECK(counted[r].calls == std::array<std::int64_t, 6>{2, 1, 1, 1, 1});
+        CHECK(counted[r].bytes == std::array<std::int64_t, 6>{2 * (2 * (k - 1) * b / k), (k - 1) * b, (k - 1) * b,
                                                               (k - 1) * b, (k - 1) * b / k});
-        CHECK(axis[r].calls == std::array<std::int64_t, 5>{0, 0, 0, 0, 1});
-        CHECK(axis[r].bytes == std::array<std::int64_t, 5>{0, 0, 0, 0, (k - 1) * (b / 2) / k});
-        CHECK(reset[r].calls == std::array<std::int64_t, 5>{});
-        CHECK(reset[r].bytes == std::array<std::int64_t, 5>{});
+        CHECK(axis[r].calls == std::array<std::int64_t, 6>{0, 0, 0, 0, 1});
+        CHECK(axis[r].bytes == std::array<std::int64_t, 6>{0, 0, 0, 0, (k - 1) * (b / 2) / k});
+        CHECK(reset[r].calls == std::array<std::int64_t, 6>{});
+        CHECK(reset[r].bytes == std::array<std::int64_t, 6>{});
       }
     }
 }
@@ -678,8 +678,9 @@ TEST_CASE("a send that its receive does not fit, or that none comes for, says so
   };
   CHECK(told(3, -3).empty());
   CHECK(told(3, -4) == "rank 0 calls send of 3 elements while rank 2 calls send of 4 elements in pairs on axis 0");
-  CHECK(told(3, 3) == "rank 0 calls send of 3 elements (float64, by member 0) while rank 2 calls send of 3 elements "
-                      "(float64, by member 1) in pairs on axis 0");
+  CHECK(told(3, 3) ==
+        "rank 0 calls send of 3 elements (float64, by member 0) while rank 2 calls send of 3 elements "
+        "(float64, by member 1) in pairs on axis 0");
   CHECK(told(0, -1) == "rank 0 left while rank 2 waits in send of 1 element in pairs on axis 0");
 }
 

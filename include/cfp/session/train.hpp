@@ -83,11 +83,10 @@ class trainer {
  public:
   /// The program is what the backend wants, lowered from `g`; all outlive this. `seed`: of the initial weights.
   trainer(backend& on, const program& p, const graph& g, std::uint64_t seed)
-      : on_(on), program_of_([&p](int) -> const program& { return p; }), passes_(p.passes), g_(g), seed_(seed) {}
+      : on_(on), program_of_([&p](int) -> const program& { return p; }), g_(g), seed_(seed) {}
   /// The same with a program for each stage of a pipeline.
   trainer(backend& on, const stage_programs& p, std::uint64_t seed)
-      : on_(on), program_of_([&p](int rank) -> const program& { return p.of(rank); }), passes_(p.g.passes), g_(p.g),
-        seed_(seed) {}
+      : on_(on), program_of_([&p](int r) -> const program& { return p.of(r); }), g_(p.g), seed_(seed) {}
   trainer(const trainer&) = delete;
   ~trainer() { unload(); }
 
@@ -125,7 +124,7 @@ class trainer {
       long s = first + 1;
       try {
         for (; s <= last && !heard.stop(); ++s) {
-          mine.run_ahead(s, passes_, [&](int pass) { batches.feed(mine, s * passes_ + pass); });
+          mine.run_ahead(s, g_.passes, [&](int pass) { batches.feed(mine, s * g_.passes + pass); });
           heard.hear(false);
         }
       } catch (const shared_batches::ended&) {  // all ranks come to it
@@ -227,7 +226,6 @@ class trainer {
 
   backend& on_;
   const std::function<const program&(int rank)> program_of_;
-  const int passes_;
   const graph& g_;
   const std::uint64_t seed_;
   long done_ = 0;
@@ -243,7 +241,6 @@ inline trained train(backend& on, const program& p, const graph& g, const batch_
   if (from != nullptr) t.resume(*from);
   return t.run(data, steps, o);
 }
-
 /// The same of the stages of a pipeline, on ranks of a mesh whose first axis they lie along.
 inline trained train(backend& on, const stage_programs& p, const batch_source& data, long steps, std::uint64_t seed,
                      const train_options& o = {}) {
