@@ -33,7 +33,7 @@ done_in "tested"
 echo "building"
 gpu=ON
 nvidia-smi -L > /dev/null 2>&1 || gpu=OFF  # what is compiled for one runs nowhere
-configure build -DCFP_GPU_OPTIMISE=$gpu
+configure build -UCFP_WITH_CUDA -DCFP_GPU_OPTIMISE=$gpu
 quietly build/build.log cmake --build build
 done_in "built"
 ctest --test-dir build --output-on-failure -j2 || failed=1

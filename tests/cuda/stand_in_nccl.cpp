@@ -34,6 +34,7 @@ struct meeting {
     std::vector<ncclComm_t*> made;
   };
   std::deque<split> splits;
+  std::map<std::pair<int, int>, std::shared_ptr<meeting>> pairs;  // of two that send to one another
 };
 
 std::map<std::uint64_t, std::shared_ptr<meeting>> starts;
@@ -53,6 +54,11 @@ struct ncclComm {
   // Where members are processes, in place of `among`.
   std::unique_ptr<group_file> apart{};
   std::vector<ncclComm_t*> asked{};  // splits, each to be made once all have asked for it
+  std::map<int, ncclComm*> pairs{};  // with each that it sends to or receives from, outside of groups
+
+  bool is_done() const {
+    return turn >= issued && std::all_of(pairs.begin(), pairs.end(), [](const auto& p) { return p.second->is_done(); });
+  }
 };
 
 namespace {
@@ -261,6 +267,38 @@ ncclComm_t make_apart(const std::string& path, int rank, int size, int world_ran
   return made;
 }
 
+// Two members send to one another when it is both their turn, whatever the others do.
+ncclComm_t pair_of(ncclComm_t comm, int peer) {
+  ncclComm_t& out = comm->pairs[peer];
+  if (out != nullptr) return out;
+  const int first = std::min(comm->rank, peer), last = std::max(comm->rank, peer), rank = comm->rank == first ? 0 : 1;
+  if (comm->apart) {
+    out = new ncclComm{nullptr, rank, comm->world_rank};
+    const std::string path = comm->apart->path() + "_pair_" + std::to_string(first) + "_" + std::to_string(last);
+    out->apart = std::make_unique<group_file>(path, rank, 2, this_gpu(), std::getenv("NCCL_HOSTID") != nullptr);
+    return out;
+  }
+  std::shared_ptr<meeting>& among = comm->among->pairs[{first, last}];
+  if (among == nullptr) {
+    among = std::make_shared<meeting>();
+    among->size = among->started = 2;
+    among->present.resize(2);
+  }
+  return out = new ncclComm{among, rank, comm->world_rank};
+}
+ncclResult_t cross(const void* from, void* to, std::size_t bytes, int peer, ncclComm_t comm, cudaStream_t stream) {
+  operation o;
+  o.what = kind::exchange;
+  {
+    const std::lock_guard lock(mutex);
+    if (comm == nullptr || comm->ends || peer == comm->rank) return ncclInvalidArgument;
+    o.comm = pair_of(comm, peer);
+  }
+  const part one{1 - o.comm->rank, from, to, bytes};
+  (from != nullptr ? o.sends : o.receives).push_back(one);
+  return issue(std::move(o), stream);
+}
+
 // The parts of a group of processes that all have asked for by now.
 void make_splits(ncclComm_t comm) {
   for (std::size_t n = 0; n < comm->asked.size(); ++n) {
@@ -285,12 +323,18 @@ ncclResult_t state_apart(ncclComm_t comm) {
   make_splits(comm);
   if (comm->apart->one_gpu_twice()) return ncclInvalidUsage;
   const bool splits = std::any_of(comm->asked.begin(), comm->asked.end(), [](auto* p) { return p != nullptr; });
-  const bool ends = comm->ends && comm->turn < comm->issued;
+  const bool ends = comm->ends && !comm->is_done();
   return !comm->apart->all_started() || splits || ends ? ncclInProgress : ncclSuccess;
 }
 
 // NCCL waits until no graph calls it, for ever.
 void drop(ncclComm_t comm) {
+  for (const auto& [peer, pair] : comm->pairs) {
+    drop_collectives(pair);
+    if (!pair->apart) pair->among->present[static_cast<std::size_t>(pair->rank)] = nullptr;
+    if (pair->graphs == 0) delete pair;
+    else ++seen.misuses;
+  }
   drop_collectives(comm);
   take_of(comm->world_rank, -gpu_size::communicator);
   if (comm->among && !comm->among->present.empty())
@@ -410,7 +454,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   else if (comm->splits > 0 && fault.split_broken == rank) *error = ncclInternalError;
   else if (comm->splits > 0 && all.splits[comm->splits - 1].come < all.size) *error = ncclInProgress;
   else if (fault.issue_unending == rank && comm->issued > 0) *error = ncclInProgress;
-  else if (comm->ends && (fault.end_unending == rank || comm->turn < comm->issued)) *error = ncclInProgress;
+  else if (comm->ends && (fault.end_unending == rank || !comm->is_done())) *error = ncclInProgress;
   return ncclSuccess;
 }
 
@@ -422,7 +466,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const std::lock_guard lock(mutex);
-  if (!comm->ends || comm->turn < comm->issued) ++seen.misuses;
+  if (!comm->ends || !comm->is_done()) ++seen.misuses;
   ++seen.destroyed;
   drop(comm);
   return ncclSuccess;
@@ -457,13 +501,13 @@ ncclResult_t ncclGroupStart() {
 }
 ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  if (grouped == 0) ++seen.misuses;  // would wait for the peer
+  if (grouped == 0) return cross(from, nullptr, count * bytes_of(type), peer, comm, stream);
   group[{comm, stream}].sends.push_back({peer, from, nullptr, count * bytes_of(type)});
   return ncclSuccess;
 }
 ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  if (grouped == 0) ++seen.misuses;
+  if (grouped == 0) return cross(nullptr, to, count * bytes_of(type), peer, comm, stream);
   group[{comm, stream}].receives.push_back({peer, nullptr, to, count * bytes_of(type)});
   return ncclSuccess;
 }

@@ -11,8 +11,11 @@
 #include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
+#include <cfp/pipeline/chimera.hpp>
+#include <cfp/pipeline/phased_schedules.hpp>
 #include <cfp/profile/table.hpp>
 #include <cfp/program/find_saved.hpp>
+#include <cfp/program/stages/lower_stages.hpp>
 #include <cfp/session/session.hpp>
 
 #include <atomic>
@@ -166,6 +169,52 @@ TEST_CASE("micro-batches and clipping in streams and graphs") {
 
 TEST_CASE("state and what backward reads rest on the host, in streams and graphs too") {
   CHECK(check_as_at_once(differentiate(refine(gpt(one_layer()))), mesh_of({2}), 4, 3, true) > 10);
+}
+
+TEST_CASE("stages of a pipeline in streams and graphs train to the bit as those that run at once, and count the same") {
+  gpt_config c = one_layer();
+  c.batch = 2;
+  training how;
+  how.clip = 1;
+  how.micro_batches = 4;
+  const graph g = differentiate(refine(gpt(c)), how);
+  const byte_text text(some_text(), 2, 8, 5, {.positions = g.find("positions") >= 0});
+  train_options remember;
+  remember.keep_changes = true;
+  std::mt19937 random(7);
+  for (const pipeline_schedule& s :
+       {gpipe(2, 4), one_forward_one_backward(2, 4), interleaved(2, 2, 4), zero_bubble_h1(3, 4), chimera(2, 4)}) {
+    CAPTURE(s.name);
+    const mesh_shape inside = mesh_of({s.count() == 2 ? 2 : 1});
+    stand_in::reset();
+    {
+      const mesh_shape mesh = with_stages(inside, s.count());
+      const std::unique_ptr<backend> here = streamed::gpus_with<streamed::host_products>(mesh, number::float32),
+                                     at_once = emulated_gpus(mesh, number::float32);
+      const decision_graph d = decisions(g, parallel_blocks(g), inside, axis_choice::regathered);
+      const stage_programs p =
+          lower_stages(g, inside, shard(g, d, random_choices(d, random)), {random_cuts(g, s.stages, random), s, {}},
+                       here->lowered_for(), {.overlap = s.count() == 2});
+      const auto trained_on = [&](backend& on, std::vector<std::vector<traffic>>& sent) {
+        sent.resize(static_cast<std::size_t>(mesh.devices()));
+        shared_batches batches(p.g, text);
+        on.run([&](rank& r) {
+          const auto loaded = r.load(p.of(r.number()), p.g, 3);
+          r.reset_counted();
+          for (long step = 1; step <= 3; ++step) one_step(*loaded, p.of(r.number()), batches, step);
+          sent[static_cast<std::size_t>(r.number())] = r.counted();
+        });
+        return train(on, p, text, 4, 3, remember);
+      };
+      std::vector<std::vector<traffic>> sent_here, sent_at_once;
+      const trained a = trained_on(*here, sent_here), b = trained_on(*at_once, sent_at_once);
+      CHECK(a.loss == b.loss);
+      CHECK(a.change == b.change);
+      CHECK(sent_here == sent_at_once);
+      CHECK(seen.graphs > 0);
+    }
+    check_nothing_wrong();
+  }
 }
 
 TEST_CASE("steps are issued while those before are on their way, at most two passes") {

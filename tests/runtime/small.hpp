@@ -8,6 +8,8 @@
 #include <cfp/session/verification.hpp>
 
 #include <random>
+#include <set>
+#include <vector>
 
 namespace small_tests {
 
@@ -49,6 +51,16 @@ inline cfp::families::text_layout t5_layout(const cfp::families::t5_config& c) {
 inline cfp::families::byte_text text_for(const cfp::graph& g, cfp::families::text_layout what = {}) {
   what.positions = g.find("positions") >= 0;
   return cfp::families::byte_text(some_text(), 4 / g.passes, 8, 5, what);
+}
+
+/// Where stages but the first begin: anywhere.
+inline std::vector<int> random_cuts(const cfp::graph& g, int stages, std::mt19937& random) {
+  int forward = 0;
+  while (forward < g.size() && g.at(forward).when == cfp::phase::forward) ++forward;
+  std::set<int> out;
+  while (static_cast<int>(out.size()) < stages - 1)
+    out.insert(1 + static_cast<int>(random() % static_cast<unsigned>(forward - 1)));
+  return {out.begin(), out.end()};
 }
 
 /// The program of one rank.

@@ -60,16 +60,6 @@ tiny_model made(const std::string& family, int micro_batches) {
   return out;
 }
 
-// Anywhere: stages begin with any forward operation.
-std::vector<int> random_cuts(const graph& g, int stages, std::mt19937& random) {
-  int forward = 0;
-  while (forward < g.size() && g.at(forward).when == phase::forward) ++forward;
-  std::set<int> out;
-  while (static_cast<int>(out.size()) < stages - 1)
-    out.insert(1 + static_cast<int>(random() % static_cast<unsigned>(forward - 1)));
-  return {out.begin(), out.end()};
-}
-
 struct schedule_case {
   const char* name;
   std::function<pipeline_schedule(int ranks, int micro_batches)> of;

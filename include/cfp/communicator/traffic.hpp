@@ -17,6 +17,7 @@ struct traffic {
     for (std::size_t k = 0; k < calls.size(); ++k) calls[k] += more.calls[k], bytes[k] += more.bytes[k];
     return *this;
   }
+  friend bool operator==(const traffic&, const traffic&) = default;
   traffic& operator-=(const traffic& less) {
     for (std::size_t k = 0; k < calls.size(); ++k) calls[k] -= less.calls[k], bytes[k] -= less.bytes[k];
     return *this;

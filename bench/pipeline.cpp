@@ -1,0 +1,316 @@
+// Schedules of a pipeline on CPU ranks of this machine, joined by a link that is slower than memory: what a simulation
+// of their programs says, from times of instructions under another schedule, and what a step takes.
+#include "carried.hpp"
+#include "report.hpp"
+
+#include <cfp/backend/cuda/fusions.hpp>
+#include <cfp/backend/threads.hpp>
+#include <cfp/block/repeats.hpp>
+#include <cfp/communicator/threads/run_ranks.hpp>
+#include <cfp/families/byte_text.hpp>
+#include <cfp/families/families.hpp>
+#include <cfp/file/json_reader.hpp>
+#include <cfp/file/new_file.hpp>
+#include <cfp/file/whole_file.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/plan/mesh_plans.hpp>
+#include <cfp/plan/narrowed.hpp>
+#include <cfp/profile/instruction_kind.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/machine/stage_timeline.hpp>
+#include <cfp/profile/summary.hpp>
+#include <cfp/program/stages/lower_stages.hpp>
+#include <cfp/session/shared_batches.hpp>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+using namespace cfp;
+using json = nlohmann::ordered_json;
+
+namespace {
+
+using kinds = std::map<std::pair<std::string, std::string>, std::vector<double>>;  // milliseconds, as often as they ran
+
+// Stages of as many layers each, the first with what is before them, the last with what is behind.
+std::vector<int> even_cuts(const graph& g, int stages) {
+  const repeats r(g, parallel_blocks(g));
+  std::vector<int> layers;  // where each begins
+  for (std::size_t i = 0; i < r.operations.size(); ++i) {
+    const bool is_layer = r.like_next[i] || (i > 0 && r.like_next[i - 1]);
+    if (is_layer) layers.push_back(r.operations[i].front());
+  }
+  if (static_cast<int>(layers.size()) < stages)
+    throw bad_input("a model of " + std::to_string(layers.size()) + " equal layers has no " + std::to_string(stages) +
+                    " stages; give it --layers");
+  std::vector<int> out;
+  for (int s = 1; s < stages; ++s)
+    out.push_back(layers[layers.size() * static_cast<std::size_t>(s) / static_cast<std::size_t>(stages)]);
+  return out;
+}
+
+struct timed {
+  std::vector<double> ms;  // of steps, of the slowest rank
+  kinds instructions;
+};
+
+class measured_schedule {
+ public:
+  measured_schedule(const graph& g, const pipeline_schedule& s, const std::vector<stage_cost>& costs)
+      : schedule(s), programs(lower_stages(g, {}, sharding::replicated(g), {even_cuts(g, s.stages), s, costs},
+                                           sizeof(float), {.overlap = true})) {}
+
+  timed run(const std::vector<rank_link>& links, const batch_source& data, int steps) const {
+    const auto on = linked_threads(programs.along[0].mesh, number::float32, links);
+    shared_batches batches(programs.g, data);
+    timed out;
+    out.ms.resize(static_cast<std::size_t>(steps));
+    std::mutex mutex;
+    on->run([&](rank& r) {
+      const program& p = programs.of(r.number());
+      const auto mine = r.load(p, programs.g, 1);
+      for (int step = 0; step <= steps; ++step) {  // the first is not counted
+        r.barrier();
+        const auto begin = std::chrono::steady_clock::now();
+        mine->step(step + 1, p.passes, [&](int pass) { batches.feed(*mine, (step + 1) * p.passes + pass); });
+        double ms = 1000 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        r.combine(std::span(&ms, 1), reduction::max);
+        if (step == 0) continue;
+        const std::vector<double> seconds = mine->times().instructions;
+        const std::lock_guard lock(mutex);
+        out.ms[static_cast<std::size_t>(step - 1)] = ms;
+        for (std::size_t i = 0; i < p.code.size(); ++i)
+          if (!p.code[i].crosses()) out.instructions[kind(p.code[i], p)].push_back(1000 * seconds[i]);
+      }
+    });
+    return out;
+  }
+
+  // What a step should take.
+  stage_timeline predicted(const std::map<std::pair<std::string, std::string>, double>& known,
+                           const rank_link& link) const {
+    std::vector<std::vector<double>> ms;
+    for (const program& p : programs.along) {
+      ms.emplace_back();
+      for (const instruction& i : p.code)
+        ms.back().push_back(i.crosses() ? 1000 * link.seconds(p[i.crossed()].bytes) : known.at(kind(i, p)));
+    }
+    return simulate(programs.along, ms);
+  }
+
+  const pipeline_schedule schedule;
+  const stage_programs programs;
+
+ private:
+  std::pair<std::string, std::string> kind(const instruction& i, const program& p) const {
+    const instruction_kind k = kind_of(i, p, programs.g);
+    return {k.kind, k.size};
+  }
+};
+
+// Schedules predicted and measured.
+json on_ranks(const std::string& model, const families::model_sizes& given, int micro_batches, int steps,
+              const rank_link& link) {
+  const families::built_model net = build_model(families::config_file(carried_model(model)), given);
+  training how;
+  how.micro_batches = micro_batches;
+  const graph g = differentiate(refine(net.forward), how);
+  const families::byte_text text(std::string(1 << 16, 'a'), given.batch, given.sequence, 1, net.inputs);
+  // Without a link, under schedules of as many stages.
+  std::map<std::pair<std::string, std::string>, double> known;
+  for (const int chunks : {1, 2}) {
+    const measured_schedule alone(g, interleaved(2, chunks, micro_batches), {});
+    for (auto& [kind, ms] : alone.run({}, text, steps).instructions) known[kind] = median(ms);
+  }
+  std::printf("%s on 2 ranks, %d micro-batches of %ld x %ld, a link of %.3g GB/s and %.3g us\n\n", net.sizes.c_str(),
+              micro_batches, given.batch, given.sequence, link.bandwidth / 1e9, 1e6 * link.latency);
+  std::printf("%-14s %12s %12s %10s %10s\n", "schedule", "predicted", "measured", "off by", "idle");
+  json out = json::array();
+  for (const char* name : {"gpipe", "1f1b", "interleaved", "zb_h1", "chimera"}) {
+    const measured_schedule m(g, schedule_named(name, {2, micro_batches, 2, {}}), {});
+    const stage_timeline expected = m.predicted(known, link);
+    const double ms = median(m.run({link}, text, steps).ms);
+    std::printf("%-14s %9.1f ms %9.1f ms %9.1f%% %9.1f%%\n", name, expected.ms, ms, 100 * (expected.ms / ms - 1),
+                100 * expected.idle());
+    std::fflush(stdout);
+    out.push_back({{"schedule", name}, {"predicted_ms", expected.ms}, {"measured_ms", ms}});
+  }
+  return out;
+}
+
+// A step of so many micro-batches of a layout as Megatron has it: data x tensor inside of stages, interleaved.
+struct recipe {
+  std::string model, machine;
+  int data = 1, tensor = 1, places = 1, chunks = 1;
+  long rows = 1, sequence = 1024;  // of a micro-batch, on each of the data-parallel ranks
+};
+
+machine first_of(machine m, int devices) {
+  for (std::size_t l = m.levels.size(); l-- > 0;) {
+    const int unit = m.unit(l);
+    m.levels[l].joins = std::max(1, devices / unit);
+    if (devices >= unit) break;
+  }
+  while (m.levels.size() > 1 && m.levels.back().joins == 1) m.levels.pop_back();
+  m.sweeps.clear();
+  return m;
+}
+
+struct priced {
+  double ms = 0, idle = 0;
+  long peak = 0;
+  std::string kept;  // what is not, if anything
+};
+
+class priced_recipe {
+ public:
+  priced_recipe(const recipe& of, const machine& m) : r_(of), machine_(m) {
+    inside_.axes.push({name("data"), r_.data});
+    if (r_.tensor > 1) inside_.axes.push({name("model"), r_.tensor});
+  }
+
+  // Beyond some micro-batches each takes as long as the one before.
+  priced operator()(long micro_batches) const {
+    const int few = 2 * r_.places, more = 3 * r_.places;
+    if (micro_batches <= more) return of(static_cast<int>(micro_batches));
+    const priced a = of(few), b = of(more);
+    priced out = b;
+    out.ms = a.ms + (b.ms - a.ms) / (more - few) * static_cast<double>(micro_batches - few);
+    const double busy = (1 - b.idle) * b.ms / more * static_cast<double>(micro_batches);
+    out.idle = 1 - busy / out.ms;
+    return out;
+  }
+
+ private:
+  priced of(int micro_batches) const {
+    families::model_sizes sizes;
+    sizes.batch = r_.rows * r_.data, sizes.sequence = r_.sequence;
+    training how;
+    how.clip = 1;
+    how.micro_batches = micro_batches;
+    const graph g =
+        differentiate(refine(build_model(families::config_file(carried_model(r_.model)), sizes).forward), how);
+    const target on = cuda::catalogue_target(number::bfloat16);
+    const detail::planned_graph planned(g, on);
+    machine_options options;
+    options.lowered_for = on;
+    const decision_graph kept = detail::decided(planned, inside_, options),
+                         less = detail::decided(planned, inside_, options, {}, true);
+    const machine stage = first_of(machine_, inside_.devices());
+    machine_search search(g, inside_, kept, stage, options, &planned.again);
+    const std::string wanted = r_.tensor > 1 ? "zero1+tensor_sequence" : "zero1";
+    for (const named_plan& n : usual_plans(inside_, has_experts(g)))
+      if (n.name == wanted)
+        if (const std::optional<evaluated> e = search.usual(n)) {
+          priced out = in_stages(g, shard(g, kept, e->p.choices), on, micro_batches);
+          const long room = machine_.device.memory;
+          for (const auto& [called, least] :
+               {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
+            if (out.peak <= room) break;
+            out = in_stages(g, shard(g, less, recomputed_to(least, e->p.choices, less)), on, micro_batches);
+            out.kept = called;
+          }
+          return out;
+        }
+    throw bad_input("'" + r_.model + "' has no plan " + wanted + " on " + to_string(inside_));
+  }
+
+  priced in_stages(const graph& g, const sharding& plan, const target& on, int micro_batches) const {
+    const pipeline_schedule s = interleaved(r_.places, r_.chunks, micro_batches);
+    const stage_programs p = lower_stages(g, inside_, plan, {even_cuts(g, s.stages), s, {}}, on, {.overlap = true});
+    described_times times(machine_, p.along[0].mesh);
+    std::vector<std::vector<double>> ms;
+    priced out;
+    for (const program& one : p.along) {
+      ms.emplace_back();
+      for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
+      out.peak = std::max(out.peak, one.arena_bytes + one.persistent_bytes());
+    }
+    const stage_timeline all = simulate(p.along, ms, machine_.device.contention, machine_.device.hand_over);
+    out.ms = all.ms, out.idle = all.idle();
+    return out;
+  }
+
+  const recipe r_;
+  const machine machine_;
+  mesh_shape inside_;
+};
+
+// Rows of published throughput that have a pipeline: our price of the layout they ran.
+json published(const json& row) {
+  const auto number_of = [&](const char* key) { return row.contains(key) ? row[key].get<int>() : 1; };
+  const int gpus = number_of("gpus"), tensor = number_of("tp"), places = number_of("pp");
+  const recipe r{row["model"], "h100-8x8-400g", gpus / (tensor * places), tensor,
+                 places,       number_of("vp"), number_of("mbs"),         number_of("seq")};
+  machine m = load_machine(carried_machine(r.machine));
+  m.levels.back().joins = gpus / m.unit(m.levels.size() - 1);
+  const long rows = number_of("gbs"), micro_batches = rows / (r.rows * r.data);
+  const priced price = priced_recipe(r, m)(micro_batches);
+  const double tokens = static_cast<double>(rows * r.sequence) / gpus, said = row["tokens_s_gpu"],
+               predicted = 1000 * tokens / price.ms;
+  char layout[80];
+  std::snprintf(layout, sizeof layout, "data %d, tensor %d, pipeline %d, %d chunks%s%s", r.data, tensor, places,
+                r.chunks, price.kept.empty() ? "" : ", ", price.kept.c_str());
+  std::printf("%-12s %5d GPUs  %-60s %8.0f %9.0f %8.3f %7.1f%% %6.1f GiB\n", r.model.c_str(), gpus, layout, said,
+              predicted, predicted / said, 100 * price.idle, static_cast<double>(price.peak) / (1 << 30));
+  std::fflush(stdout);
+  return {{"model", r.model},
+          {"gpus", gpus},
+          {"layout", layout},
+          {"published_tokens_s_gpu", said},
+          {"predicted_tokens_s_gpu", predicted},
+          {"idle", price.idle},
+          {"peak_bytes", price.peak}};
+}
+
+json published_in(const std::string& path) {
+  const std::optional<std::string> text = cfp::detail::whole_file(path);
+  if (!text) throw bad_input("published figures " + path + ": cannot be read");
+  std::printf("%-12s %10s  %-60s %8s %9s %8s %8s %10s\n", "model", "", "layout", "said", "predicted", "ratio", "idle",
+              "peak");
+  json out = json::array();
+  for (const json& row : json::parse(*text)["rows"])
+    if (row.contains("pp") && row["pp"].get<int>() > 1) out.push_back(published(row));
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Schedules of a pipeline, predicted and measured on CPU ranks", "pipeline");
+  std::string to, figures, model = "gpt2";
+  families::model_sizes given{1, 128, 4};
+  int micro_batches = 8, steps = 5;
+  rank_link link{2e-5, 1e9};
+  bool ranks = true;
+  app.add_option("--json", to, "write the figures here");
+  app.add_option("--published", figures, "rows of published throughput, a file: those with a pipeline are priced");
+  app.add_flag("!--no-ranks", ranks, "leave out what is measured on CPU ranks");
+  app.add_option("--model", model, "of examples/models")->capture_default_str();
+  app.add_option("--layers", given.layers)->capture_default_str();
+  app.add_option("--batch", given.batch, "rows of a micro-batch")->capture_default_str();
+  app.add_option("--seq", given.sequence)->capture_default_str();
+  app.add_option("--micro-batches", micro_batches)->capture_default_str()->check(CLI::Range(2, 1024));
+  app.add_option("--steps", steps, "of each schedule, after one that is not counted")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+  app.add_option("--bandwidth", link.bandwidth, "bytes per second over the link")->capture_default_str();
+  app.add_option("--latency", link.latency, "seconds of a send")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+    json out;
+    if (!figures.empty()) out["published"] = published_in(figures);
+    if (ranks) out["executed"] = on_ranks(model, given, micro_batches, steps, link);
+    if (!to.empty()) write_file(to, out.dump(1) + "\n");
+    return 0;
+  } catch (...) {
+    return report<CLI::Error>(app);
+  }
+}
