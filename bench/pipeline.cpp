@@ -41,12 +41,18 @@ using kinds = std::map<std::pair<std::string, std::string>, std::vector<double>>
 
 // Stages of as many layers each, the first with what is before them, the last with what is behind.
 std::vector<int> even_cuts(const graph& g, int stages) {
-  const repeats r(g, parallel_blocks(g));
+  const block_structure blocks = parallel_blocks(g);
+  const repeats r(g, blocks);
+  const std::vector<segment> found = segments(g, blocks).segments;
+  const auto like = [&](const segment& a) {
+    return std::count_if(found.begin(), found.end(), [&](const segment& b) { return a.kind == b.kind; });
+  };
+  const segment& layer = *std::max_element(found.begin(), found.end(), [&](const segment& a, const segment& b) {
+    return like(a) * a.count < like(b) * b.count;
+  });
   std::vector<int> layers;  // where each begins
-  for (std::size_t i = 0; i < r.operations.size(); ++i) {
-    const bool is_layer = r.like_next[i] || (i > 0 && r.like_next[i - 1]);
-    if (is_layer) layers.push_back(r.operations[i].front());
-  }
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i].kind == layer.kind) layers.push_back(r.operations[i].front());
   if (static_cast<int>(layers.size()) < stages)
     throw bad_input("a model of " + std::to_string(layers.size()) + " equal layers has no " + std::to_string(stages) +
                     " stages; give it --layers");
@@ -275,8 +281,9 @@ json published_in(const std::string& path) {
   if (!text) throw bad_input("published figures " + path + ": cannot be read");
   std::printf("%-12s %10s  %-60s %8s %9s %8s %8s %10s\n", "model", "", "layout", "said", "predicted", "ratio", "idle",
               "peak");
+  const json all = json::parse(*text);
   json out = json::array();
-  for (const json& row : json::parse(*text)["rows"])
+  for (const json& row : all["rows"])
     if (row.contains("pp") && row["pp"].get<int>() > 1) out.push_back(published(row));
   return out;
 }

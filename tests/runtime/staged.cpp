@@ -7,6 +7,8 @@
 
 #include <cfp/backend/host/kernels_of.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/machine/send_time.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
 #include <cfp/program/find_saved.hpp>
 #include <cfp/program/stages/lower_stages.hpp>
@@ -157,6 +159,20 @@ std::vector<int> layers_of(const graph& g, int stages) {
 }
 
 }  // namespace
+
+TEST_CASE("a send takes its latency and its bytes, over links that all ranks of a stage share") {
+  mesh_shape mesh;
+  for (const auto& [label, size] : {std::pair("stage", 4), std::pair("data", 4)}) mesh.axes.push({name(label), size});
+  const machine plain = plain_machine(mesh, 1e13, 1e12, 5e-6, {{1e-5, 1e9}, {1e-6, 1e10}});
+  for (const int to : {1, 2, 3}) CHECK(send_seconds(plain, mesh, 0, to, 1000) == Approx(5e-6 + 1e-5 + 4 * 1000 / 1e9));
+  const machine node = load_machine(std::string(CFP_SOURCE_DIR) + "/examples/machines/h100-8x8-400g.json");
+  mesh.axes[0].size = 16;
+  const double inside = send_seconds(node, mesh, 0, 1, 1e8), across = send_seconds(node, mesh, 1, 2, 1e8);
+  CHECK(inside < across);
+  CHECK(across == Approx(4 * 1e8 / node.levels[1].bandwidth).epsilon(0.01));  // four of eight send through the node's
+  CHECK(send_seconds(node, mesh, 0, 2, 1e8) == across);
+  CHECK(send_seconds(node, mesh, 0, 1, 1) < send_seconds(node, mesh, 1, 2, 1));
+}
 
 TEST_CASE("programs take what their schedule takes") {
   training how;

@@ -111,7 +111,7 @@ TEST_CASE("the order of a program keeps what it computes, and memory is not shar
           under_way.push_back(static_cast<int>(i));
           continue;
         }
-        while (!under_way.empty() && under_way.front() <= streams.waits_for[i]) under_way.erase(under_way.begin());
+        while (!under_way.empty() && under_way.front() <= streams.waits_for[i][0]) under_way.erase(under_way.begin());
         for (const int other : under_way)
           each(now, [&](int a, bool writes) {
             each(p.code.code[static_cast<std::size_t>(other)],

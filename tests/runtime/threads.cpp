@@ -647,16 +647,18 @@ TEST_CASE("any two ranks of an axis are a pair, alone") {
         for (int sum = 0; sum < mesh[axis]; ++sum) {
           const int mine = c.coordinates[axis], other = (sum - mine + mesh[axis]) % mesh[axis];
           if (other == mine) continue;
-          const auto& pair = c.pair(static_cast<int>(axis), other);
+          const auto &there = c.pair(static_cast<int>(axis), other, true),
+                     &back = c.pair(static_cast<int>(axis), other, false);
           const int step = axis + 1 < mesh.size() ? mesh[axis + 1] : 1;
           std::array<int, 3> x = {c.rank, sum, 7}, got{};
-          const auto send = [&] { pair.send(x.data(), x.size()); };
+          const auto send = [&] { there.send(x.data(), x.size()); };
           if (mine < other) send();
-          pair.receive(got.data(), got.size());
+          back.receive(got.data(), got.size());
           if (mine > other) send();
           const auto kind = static_cast<std::size_t>(cfp::collective_kind::send);
           wrong += got != std::array<int, 3>{c.rank + (other - mine) * step, sum, 7};
-          wrong += pair.counted().calls[kind] != 2 || pair.counted().bytes[kind] != sizeof x;
+          wrong += there.counted().calls[kind] != 1 || there.counted().bytes[kind] != sizeof x;
+          wrong += back.counted().calls[kind] != 1 || back.counted().bytes[kind] != 0;
         }
     });
   CHECK(wrong == 0);
@@ -671,8 +673,9 @@ TEST_CASE("a send that its receive does not fit, or that none comes for, says so
     const verdict v = judge(pool, [&](rank_context& c) {
       const int n = c.rank == 0 ? by_0 : c.rank == 2 ? by_2 : 0;
       double mine[4] = {};
-      if (n > 0) c.pair(0, c.rank == 0 ? 1 : 0).send(x, static_cast<std::size_t>(n));
-      if (n < 0) c.pair(0, c.rank == 0 ? 1 : 0).receive(mine, static_cast<std::size_t>(-n));
+      const auto& way = c.pair(0, c.rank == 0 ? 1 : 0, c.rank == 0);
+      if (n > 0) way.send(x, static_cast<std::size_t>(n));
+      if (n < 0) way.receive(mine, static_cast<std::size_t>(-n));
     });
     return v.errors.empty() ? std::string() : v.errors[0].message;
   };

@@ -20,14 +20,14 @@ concept device = requires(D& d, const places& where, const instruction& i, const
     } -> std::convertible_to<bool>;  ///< whether what is put into the main queue has run when `put` returns
   { d.rank() } -> std::convertible_to<int>;
   { d.main() } -> std::convertible_to<typename D::queue>;  ///< queues run what they are given in order
-  { d.side() } -> std::convertible_to<typename D::queue>;
+  { d.side(0) } -> std::convertible_to<typename D::queue>;
   d.put(q, work);       // the queue runs work(queue); what is put must stay where it is
   d.mark(0, q);         // mark n is where the queue is now
   d.meet(0, q);         // the queue goes on once the other has come to mark n
   d.mover(q);           // see host_mover
   d.coder(q);           // see host::coder
   d.among(1u, q);       // the communicator along a set of mesh axes, a bit each, its calls in that queue
-  d.pair(0, 1, q);      // that with the rank elsewhere on an axis alone
+  d.pair(0, 1, true, q);      // that with the rank elsewhere on an axis alone
   d.set(1l);            // the step, which kernels read
   d.set_pass(0, true);  // the same of the pass, and whether sums over passes begin with it
   d.record(issue);      // what is issued once, to be replayed; false if it cannot

@@ -9,6 +9,7 @@
 #include <cfp/backend/rank_memory.hpp>
 #include <cfp/program/schedule.hpp>
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -102,7 +103,7 @@ class engine : public loaded_program {
 
   /// Puts instructions [from, to) into the device's queues, as a step does. Collectives only if so said.
   void issue(std::size_t from, std::size_t to, bool collectives = true) {
-    int last = -1;
+    std::array<int, streams_beside> last{-1, -1, -1};
     auto before = clock::now();
     const auto passed = [&](double& sum) {  // of a device that runs at once, the time since it was last asked
       if constexpr (!Device::immediate) return 0.0;
@@ -120,17 +121,22 @@ class engine : public loaded_program {
       const step_of& s = steps_[i];
       if (s.code->beside) {
         if (!collectives) continue;
+        const int stream = stream_of(*s.code);
+        const queue side = device_.side(stream);
         device_.mark(0, device_.main());
-        device_.meet(0, device_.side());
-        device_.put(device_.side(), s.work);
-        last = static_cast<int>(i) + 1;
-        device_.mark(last, device_.side());
+        device_.meet(0, side);
+        for (const int other : s.waits_for)
+          if (other >= 0) device_.meet(other + 1, side);
+        device_.put(side, s.work);
+        last[static_cast<std::size_t>(stream)] = static_cast<int>(i) + 1;
+        device_.mark(static_cast<int>(i) + 1, side);
         continue;
       }
-      if (s.waits_for >= 0 && collectives) {
-        device_.meet(s.waits_for + 1, device_.main());
-        passed(times_.conversions);
-      }
+      for (const int other : s.waits_for)
+        if (other >= 0 && collectives) {
+          device_.meet(other + 1, device_.main());
+          passed(times_.conversions);
+        }
       const bool communicates = s.code->communicates();
       if (!s.work || (communicates && !collectives)) continue;
       const bool ticks = timed_ && !Device::immediate;
@@ -139,9 +145,11 @@ class engine : public loaded_program {
       if (ticks) device_.tick(tick(i) + 1);
       seconds_[i] = passed(s.code->kind == instruction::compute ? times_.kernels : times_.conversions);
     }
-    if (last < 0) return;
-    device_.meet(last, device_.main());
-    passed(times_.conversions);
+    for (const int n : last)
+      if (n >= 0) {
+        device_.meet(n, device_.main());
+        passed(times_.conversions);
+      }
   }
 
   /// What it keeps for an instruction beside the planned memory.
@@ -152,8 +160,8 @@ class engine : public loaded_program {
  private:
   struct step_of {
     const instruction* code = nullptr;
-    std::function<void(const queue&)> work{};  // none: the result is there
-    int waits_for = -1;                        // a collective beside
+    std::function<void(const queue&)> work{};     // none: the result is there
+    std::array<int, streams_beside> waits_for{};  // what runs beside
   };
 
   static int tick(std::size_t i) { return 2 * static_cast<int>(i); }
@@ -216,7 +224,7 @@ class engine : public loaded_program {
     const auto begin = clock::now();
     if (code.kind == instruction::carry)
       device_.mover(q).copy(memory_[code.out[0]], memory_[code.in[0]], program_[code.in[0]].bytes);
-    else if (code.crosses()) run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, q));
+    else if (code.crosses()) run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, code.kind == instruction::send, q));
     else as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { convert_as<U>(code, q); });
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }

@@ -18,7 +18,7 @@ struct rank_context_of {
   Communicator world;               ///< all ranks
   std::vector<Communicator> axes;   ///< per mesh axis, the ranks that differ only on it
   std::vector<Communicator> joint;  ///< per set of several axes, those that differ only on these: see `rank_grid`
-  std::vector<Communicator> pairs;  ///< with one other rank each, which differs only on one axis
+  std::vector<Communicator> pairs;  ///< with one other rank each, which differs only on one axis, for either way
 
   rank_context_of(World& shared, int this_rank)
       : rank(this_rank), size(shared.size()), world(shared, this_rank), shared_(&shared) {
@@ -42,9 +42,10 @@ struct rank_context_of {
   }
   /// The one along a set of axes, a bit each.
   const Communicator& along(unsigned set) const { return group(shared_->along(set)); }
-  /// The one with the rank that is elsewhere on an axis alone: for `send` and `receive`.
-  const Communicator& pair(int axis, int with) const {
-    return group(shared_->pair(axis, coordinates[static_cast<std::size_t>(axis)], with));
+  /// The one with the rank that is elsewhere on an axis alone: for what is sent to it, or received from it.
+  const Communicator& pair(int axis, int with, bool sends) const {
+    const int mine = coordinates[static_cast<std::size_t>(axis)];
+    return group(sends ? shared_->pair(axis, mine, with) : shared_->pair(axis, with, mine));
   }
   void reset_counted() const {
     for (int g = 0; g < groups_and_pairs(); ++g) group(g).reset_counted();

@@ -25,7 +25,7 @@ class rank_grid {
       if (n < 1) throw bad_input("a mesh axis has at least 1 rank, got: " + std::to_string(n));
       size_ *= n;
     }
-    for (std::size_t a = 0; a < mesh_.size(); ++a) axes_.push_back(1U << a), pairs_ += mesh_[a];
+    for (std::size_t a = 0; a < mesh_.size(); ++a) axes_.push_back(1U << a), pairs_ += 2 * mesh_[a];
     for (unsigned axes = 1; axes < 1U << mesh_.size(); ++axes)
       if ((axes & (axes - 1)) != 0 && long_axes(axes)) axes_.push_back(axes);
   }
@@ -36,11 +36,12 @@ class rank_grid {
   /// Groups along axes have numbers below this, from `whole` on, and all groups below the next.
   int groups() const { return static_cast<int>(axes_.size()); }
   int groups_and_pairs() const { return groups() + pairs_; }
-  /// The group of two ranks alone, which differ only on an axis, with coordinates a and b there. All pairs of equal
-  /// a + b, modulo the size of the axis, have one number: so every rank is in one of them, some by themselves.
-  int pair(int axis, int a, int b) const {
-    return groups() + std::accumulate(mesh_.begin(), mesh_.begin() + axis, 0) +
-           (a + b) % mesh_[static_cast<std::size_t>(axis)];
+  /// The group of two ranks alone, which differ only on an axis, for what the one with coordinate `from` sends there:
+  /// another one than for the way back, so that both can be under way. All pairs of equal from + to, modulo the size of
+  /// the axis, have one number for either way: so every rank is in one of them, some by themselves.
+  int pair(int axis, int from, int to) const {
+    return groups() + 2 * std::accumulate(mesh_.begin(), mesh_.begin() + axis, 0) +
+           2 * ((from + to) % mesh_[static_cast<std::size_t>(axis)]) + (from < to ? 0 : 1);
   }
   /// The group along a set of axes, a bit each: one axis, or several of more than one rank. -1 if there is none.
   int along(unsigned axes) const {
@@ -104,7 +105,7 @@ class rank_grid {
     int axis = 0, sum = 0;  // of the coordinates, modulo the size of the axis
   };
   pairing paired(int group) const {
-    pairing out{0, group - groups()};
+    pairing out{0, (group - groups()) / 2};
     while (out.sum >= mesh_[static_cast<std::size_t>(out.axis)]) out.sum -= mesh_[static_cast<std::size_t>(out.axis++)];
     return out;
   }

@@ -5,7 +5,9 @@
 #include <cfp/program/readers.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -17,51 +19,94 @@ struct schedule {
   int ahead = 1;  ///< with overlap: how many gathers may be under way before the first of them is needed
 };
 
-/// What the two streams of a program wait for. A collective that runs beside waits for all operators before it in the
-/// program, and for the collectives before it (sends and receives among them, wherever `schedule` has them run); an
-/// operator for the last collective whose memory it touches, and, where
-/// something is on its way to the host, for what went there before: so its memory is free from then on.
+/// Streams beside that of operators: one of collectives and what is carried, one of receives, one of sends.
+inline constexpr int streams_beside = 3;
+inline int stream_of(const instruction& i) {
+  return i.kind == instruction::send ? 2 : i.kind == instruction::receive ? 1 : 0;
+}
+
+/// What the streams of a program wait for. What runs beside waits for all operators before it in the program, for what
+/// is before it on its stream, and for the last on each other stream whose memory it touches; an operator for the last
+/// on each stream whose memory it touches, and, where something is on its way to the host, for what went there before:
+/// so its memory is free from then on.
 struct stream_order {
-  std::vector<int> waits_for;  ///< per instruction: the last collective beside it that must be done, or -1
-  std::vector<int> joined;  ///< per collective that runs beside: the first instruction that is known to follow its end
+  /// Per instruction, of each stream the last that must be done, or -1.
+  std::vector<std::array<int, streams_beside>> waits_for;
+  std::vector<int> joined;  ///< per one that runs beside: the first operator that is known to follow its end
 };
 
-inline stream_order order_of(const program& p) {
-  stream_order out;
-  out.waits_for.assign(p.code.size(), -1);
-  out.joined.assign(p.code.size(), -1);
-  const std::vector<int> roots = detail::roots_of(p);
-  std::vector<int> touched(p.buffers.size(), -1), beside;
-  std::size_t first = 0;  // of those beside that are under way
-  int to_host = -1, before_that = -1;
-  const auto join = [&](int upto, int at) {
-    for (; first < beside.size() && beside[first] <= upto; ++first)
-      out.joined[static_cast<std::size_t>(beside[first])] = at;
-  };
-  for (std::size_t i = 0; i < p.code.size(); ++i) {
-    const int at = static_cast<int>(i);
-    const instruction& c = p.code[i];
-    if (at == p.begin || at == p.end) join(at, at);  // nothing is under way from one pass to the next
-    const auto each = [&](const auto& f) {
-      for (const int b : c.in) f(static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]));
-      for (const int b : c.out) f(static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]));
-    };
-    if (c.beside) {
-      each([&](std::size_t b) { touched[b] = at; });
-      beside.push_back(at);
-      if (p.sets_aside(c)) before_that = std::exchange(to_host, at);
-      continue;
-    }
-    int& last = out.waits_for[i];
-    each([&](std::size_t b) {
-      if (first < beside.size() && touched[b] >= beside[first]) last = std::max(last, touched[b]);
-    });
-    if (first < beside.size() && before_that >= beside[first]) last = std::max(last, before_that);
-    if (last >= 0) join(last, at);
+namespace detail {
+
+class ordering {
+ public:
+  explicit ordering(const program& p) : p_(p), roots_(roots_of(p)) {
+    out_.waits_for.resize(p.code.size(), none());
+    out_.joined.assign(p.code.size(), -1);
+    for (stream& s : streams_) s.touched.assign(p.buffers.size(), -1);
   }
-  join(static_cast<int>(p.code.size()), static_cast<int>(p.code.size()));
-  return out;
-}
+
+  stream_order run() {
+    for (int i = 0; i < static_cast<int>(p_.code.size()); ++i) {
+      if (i == p_.begin || i == p_.end) join_all(i);  // nothing is under way from one pass to the next
+      const instruction& c = p_.code[at(i)];
+      std::array<int, streams_beside>& last = out_.waits_for[at(i)];
+      const int own = c.beside ? stream_of(c) : -1;
+      for (int n = 0; n < streams_beside; ++n)
+        if (n != own) last[at(n)] = last_touching(c, streams_[at(n)]);
+      if (c.beside) {
+        stream& mine = streams_[at(own)];
+        each(c, [&](std::size_t b) { mine.touched[b] = i; });
+        mine.beside.push_back(i);
+        if (p_.sets_aside(c)) before_that_ = std::exchange(to_host_, i);
+        continue;
+      }
+      if (streams_[0].has(before_that_)) last[0] = std::max(last[0], before_that_);
+      for (int n = 0; n < streams_beside; ++n)
+        if (last[at(n)] >= 0) join(streams_[at(n)], last[at(n)], i);
+    }
+    join_all(static_cast<int>(p_.code.size()));
+    return std::move(out_);
+  }
+
+ private:
+  struct stream {
+    std::vector<int> touched, beside;  // per root the last that does; all, in order
+    std::size_t first = 0;             // of those that are under way
+    bool has(int instruction) const { return first < beside.size() && instruction >= beside[first]; }
+  };
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static constexpr std::array<int, streams_beside> none() { return {-1, -1, -1}; }
+
+  template <class F>
+  void each(const instruction& c, const F& f) const {
+    for (const buffer_numbers* some : {&c.in, &c.out})
+      for (const int b : *some) f(at(roots_[at(b)]));
+  }
+  int last_touching(const instruction& c, const stream& s) const {
+    int last = -1;
+    if (s.first < s.beside.size())
+      each(c, [&](std::size_t b) {
+        if (s.has(s.touched[b])) last = std::max(last, s.touched[b]);
+      });
+    return last;
+  }
+  void join(stream& s, int upto, int by) {
+    for (; s.first < s.beside.size() && s.beside[s.first] <= upto; ++s.first) out_.joined[at(s.beside[s.first])] = by;
+  }
+  void join_all(int by) {
+    for (stream& s : streams_) join(s, by, by);
+  }
+
+  const program& p_;
+  const std::vector<int> roots_;
+  std::array<stream, streams_beside> streams_;
+  int to_host_ = -1, before_that_ = -1;
+  stream_order out_;
+};
+
+}  // namespace detail
+
+inline stream_order order_of(const program& p) { return detail::ordering(p).run(); }
 
 namespace detail {
 

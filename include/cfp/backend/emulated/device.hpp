@@ -71,7 +71,7 @@ class gpu : public tick_clock {
   const memory_use& use() const { return use_; }
 
   const queue& main() const { return queue_; }
-  const queue& side() const { return queue_; }
+  const queue& side(int) const { return queue_; }
   void put(const queue& q, const std::function<void(const queue&)>& work) const { work(q); }
   void mark(int, const queue&) const {}
   void meet(int, const queue&) const {}
@@ -130,7 +130,7 @@ class rank_gpu : public gpu<T> {
   int rank() const { return context_.rank; }
   Context& context() { return context_; }
   const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
-  const auto& pair(int axis, int with, const queue&) const { return context_.pair(axis, with); }
+  const auto& pair(int axis, int with, bool sends, const queue&) const { return context_.pair(axis, with, sends); }
   traffic counted(int group) const { return context_.group(group).counted(); }
   void reset_counted() { context_.reset_counted(); }
 
@@ -148,7 +148,7 @@ class lone_gpu : public gpu<T> {
   void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
   nobody among(unsigned, const queue&) const { return {}; }
-  nobody pair(int, int, const queue&) const { return {}; }
+  nobody pair(int, int, bool, const queue&) const { return {}; }
 
  private:
   int rank_ = 0;

@@ -9,6 +9,7 @@
 #include <cfp/backend/tick_clock.hpp>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,9 +49,10 @@ class device : public tick_clock {
   void reset_counted() { context_.reset_counted(); }
 
   queue main() const { return {}; }
-  queue side() {
-    if (!side_) side_ = std::make_unique<side_stream>();
-    return {side_.get()};
+  queue side(int stream) {
+    auto& side = sides_[static_cast<std::size_t>(stream)];
+    if (!side) side = std::make_unique<side_stream>();
+    return {side.get()};
   }
   void put(const queue& q, const std::function<void(const queue&)>& work) {
     if (q.beside == nullptr) return work(q);
@@ -60,24 +62,30 @@ class device : public tick_clock {
     if (q.beside == nullptr) return;
     const auto at = static_cast<std::size_t>(n);
     if (issued_.size() <= at) issued_.resize(at + 1);
-    issued_[at] = q.beside->issued();
+    issued_[at] = {q.beside, q.beside->issued()};
   }
   void meet(int n, const queue& q) {
-    if (q.beside == nullptr && side_) side_->wait(issued_[static_cast<std::size_t>(n)]);
+    if (n == 0) return;  // the processor has done all before
+    const place& p = issued_[static_cast<std::size_t>(n)];
+    if (q.beside == nullptr) p.of->wait(p.issued);
+    else q.beside->issue([p] { p.of->wait(p.issued); });
   }
   host_mover mover(const queue&) const { return {}; }
   host::coder coder(const queue&) const { return {}; }
   const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
-  const auto& pair(int axis, int with, const queue&) const { return context_.pair(axis, with); }
+  const auto& pair(int axis, int with, bool sends, const queue&) const { return context_.pair(axis, with, sends); }
   void set(long step) { step_ = step; }
   void set_pass(int pass, bool first) { pass_ = pass, first_ = first; }
   no_recording record(const std::function<void()>&) const { return {}; }
   void replay(no_recording) const {}
   void wait() {
-    if (side_) side_->wait_all();
+    for (const auto& side : sides_)
+      if (side) side->end_all();
+    for (const auto& side : sides_)
+      if (side) side->wait_all();
   }
   void fail(const std::string& why) {
-    if (side_) context_.fail(why);
+    if (std::any_of(sides_.begin(), sides_.end(), [](const auto& s) { return s != nullptr; })) context_.fail(why);
   }
 
   ready<queue> make_ready(const places& where, const instruction& i) {
@@ -103,8 +111,12 @@ class device : public tick_clock {
   long step_ = 1;
   int pass_ = 0;
   bool first_ = true;
-  std::vector<long> issued_;           // per mark of the side queue: how much had been issued to it
-  std::unique_ptr<side_stream> side_;  // last: it uses the rest
+  struct place {
+    side_stream* of = nullptr;
+    long issued = 0;
+  };
+  std::vector<place> issued_;                                       // per mark of a side queue
+  std::array<std::unique_ptr<side_stream>, streams_beside> sides_;  // last: they use the rest
 };
 
 }  // namespace cfp::host

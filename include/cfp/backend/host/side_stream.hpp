@@ -15,7 +15,7 @@
 
 namespace cfp::inline v0_1::host {
 
-/// `issue` and `wait` are called by one thread.
+/// `issue` is called by one thread.
 class side_stream {
  public:
   side_stream() : items_(capacity), thread_([this] { serve(); }) {}
@@ -39,14 +39,20 @@ class side_stream {
   long issued() const { return count_; }
 
   /// Returns once as many have run as `issued` said. Throws what any of them threw.
-  void wait(long upto) {
-    for (long now = done_.load(std::memory_order_acquire); now < upto; now = done_.load(std::memory_order_acquire))
-      done_.wait(now, std::memory_order_acquire);
+  void wait(long upto) const {
+    end(upto);
     if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
   }
-  void wait_all() { wait(count_); }
+  void wait_all() const { wait(count_); }
+  /// The same, whatever was thrown.
+  void end_all() const { end(count_); }
 
  private:
+  void end(long upto) const {
+    for (long now = done_.load(std::memory_order_acquire); now < upto; now = done_.load(std::memory_order_acquire))
+      done_.wait(now, std::memory_order_acquire);
+  }
+
   static constexpr long closing = 1l << 62, capacity = 1024;
 
   // Where threads outnumber cores, a thread that wakes waits until the one that computes has used up its time slice

@@ -63,8 +63,9 @@ class thread_world : public rank_grid {
     for (int r = 0; r < size(); ++r) {
       group(r, axis).joined_by = l;
       if (axis == whole) continue;
-      const int first = pair(axis, 0, 0), n = mesh()[static_cast<std::size_t>(axis)];
-      for (int d = 0; d < n; ++d) group(r, first + d).joined_by = l;
+      const int n = mesh()[static_cast<std::size_t>(axis)];
+      for (int from = 0; from < n; ++from)
+        for (int to = 0; to < n; ++to) group(r, pair(axis, from, to)).joined_by = l;
     }
   }
 

@@ -6,6 +6,7 @@
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <limits>
 #include <string>
@@ -39,18 +40,25 @@ class stage_simulation {
   stage_timeline run() {
     stage_timeline out;
     out.busy.resize(ranks_.size());
-    for (;;) {
+    for (double step = 0; step < never; pass(step, out)) {
       for (std::size_t r = 0; r < ranks_.size(); ++r) go_on(r);
-      double step = std::numeric_limits<double>::infinity();
+      step = never;
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
-        if (works(r)) step = std::min(step, ranks_[r].left / rate(r));
-        if (sends(r)) step = std::min(step, ranks_[r].beside.front().left / side_rate(r));
+        rank& x = ranks_[r];
+        x.beside_works = false;
+        for (std::size_t n = 0; n < streams_beside; ++n) {
+          x.now[n] = runs(r, n);
+          x.beside_works = x.beside_works || x.now[n];
+        }
       }
-      if (step == std::numeric_limits<double>::infinity()) break;
-      pass(step, out);
+      for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        if (ranks_[r].begun) step = std::min(step, ranks_[r].left / rate(r));
+        for (std::size_t n = 0; n < streams_beside; ++n)
+          if (ranks_[r].now[n]) step = std::min(step, ranks_[r].beside[n].front().left / side_rate(r, n));
+      }
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (ranks_[r].at < along_[r].code.size() || !ranks_[r].beside.empty())
+      if (ranks_[r].at < along_[r].code.size())
         throw bad_input("the programs of a pipeline wait for one another, the one at place " + std::to_string(r) +
                         " with instruction " + std::to_string(ranks_[r].at));
     out.ms = now_;
@@ -58,6 +66,7 @@ class stage_simulation {
   }
 
  private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
   struct issued {
     int at = 0;
     double left = 0;
@@ -67,29 +76,35 @@ class stage_simulation {
     std::size_t at = 0;  // what operators do, or wait to do
     double left = 0;     // of that
     bool begun = false, waited = false;
-    std::deque<issued> beside;  // on its way, the first of them first
+    std::array<std::deque<issued>, streams_beside> beside;  // on its way, the first of them first
+    std::array<bool, streams_beside> now{};                 // which of them go on
+    bool beside_works = false;                              // any of them does
+
+    bool waits(std::size_t instruction) const {
+      for (std::size_t n = 0; n < streams_beside; ++n)
+        if (!beside[n].empty() && beside[n].front().at <= order.waits_for[instruction][n]) return true;
+      return false;
+    }
   };
 
-  const instruction& code(std::size_t r, int i) const { return along_[r].code[static_cast<std::size_t>(i)]; }
-  bool waits(const rank& x) const {
-    return x.at < x.order.waits_for.size() && !x.beside.empty() && x.beside.front().at <= x.order.waits_for[x.at];
+  // Whether the first of a stream beside can go on: of a send or a receive, if the other rank has come to it too.
+  bool runs(std::size_t r, std::size_t stream) const {
+    const instruction* const mine = first_of(r, stream);
+    if (mine == nullptr || !mine->crosses()) return mine != nullptr;
+    const auto with = static_cast<std::size_t>(mine->with), stream_there = 3 - stream;
+    const instruction* const there = first_of(with, stream_there);
+    return there != nullptr && there->with == static_cast<int>(r);
   }
-  bool works(std::size_t r) const { return ranks_[r].begun; }
-  // What is first beside operators, if the other rank has come to it too.
-  bool sends(std::size_t r) const {
+  const instruction* first_of(std::size_t r, std::size_t stream) const {
     const rank& x = ranks_[r];
-    if (x.beside.empty()) return false;
-    const instruction& mine = code(r, x.beside.front().at);
-    if (!mine.crosses()) return true;
-    const auto other = static_cast<std::size_t>(mine.with);
-    if (ranks_[other].beside.empty()) return false;
-    const instruction& there = code(other, ranks_[other].beside.front().at);
-    return there.crosses() && there.kind != mine.kind && there.with == static_cast<int>(r);
+    if (x.beside[stream].empty()) return nullptr;
+    const auto at = static_cast<std::size_t>(x.beside[stream].front().at);
+    return x.waits(at) ? nullptr : &along_[r].code[at];
   }
-  double rate(std::size_t r) const { return sends(r) ? 1 / contention_ : 1; }
-  double side_rate(std::size_t r) const {
-    const instruction& mine = code(r, ranks_[r].beside.front().at);
-    const bool slowed = works(r) || (mine.crosses() && works(static_cast<std::size_t>(mine.with)));
+  double rate(std::size_t r) const { return ranks_[r].beside_works ? 1 / contention_ : 1; }
+  double side_rate(std::size_t r, std::size_t stream) const {
+    const instruction& mine = *first_of(r, stream);
+    const bool slowed = ranks_[r].begun || (mine.crosses() && ranks_[static_cast<std::size_t>(mine.with)].begun);
     return slowed ? 1 / contention_ : 1;
   }
 
@@ -100,10 +115,11 @@ class stage_simulation {
       const instruction& i = along_[r].code[x.at];
       const double takes = ms_[r][x.at];
       if (i.beside) {
-        x.beside.push_back({static_cast<int>(x.at), takes + (x.beside.empty() && !i.crosses() ? hand_over_ : 0)});
+        std::deque<issued>& own = x.beside[static_cast<std::size_t>(stream_of(i))];
+        own.push_back({static_cast<int>(x.at), takes + (own.empty() && !i.crosses() ? hand_over_ : 0)});
         continue;
       }
-      if (waits(x)) {
+      if (x.waits(x.at)) {
         x.waited = true;
         return;
       }
@@ -115,27 +131,25 @@ class stage_simulation {
   }
 
   void pass(double step, stage_timeline& out) {
-    now_ += step;
-    std::vector<double> at(ranks_.size()), beside(ranks_.size());
+    if (step == never) return;
+    std::vector<double> done(ranks_.size());
+    std::vector<std::array<double, streams_beside>> beside(ranks_.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      at[r] = works(r) ? step * rate(r) : 0;
-      beside[r] = sends(r) ? step * side_rate(r) : -1;
+      done[r] = step * rate(r);
+      for (std::size_t n = 0; n < streams_beside; ++n) beside[r][n] = ranks_[r].now[n] ? step * side_rate(r, n) : 0;
     }
-    constexpr double done = 1e-12;
+    now_ += step;
+    const double rounding = 1e-12 * now_;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       rank& x = ranks_[r];
-      if (works(r)) {
+      if (x.begun) {
         out.busy[r] += step;
-        if ((x.left -= at[r]) <= done * now_) x.begun = false, ++x.at;
+        if ((x.left -= done[r]) <= rounding) x.begun = false, ++x.at;
       }
-      if (beside[r] >= 0) x.beside.front().left -= beside[r];
+      for (std::size_t n = 0; n < streams_beside; ++n)
+        if (x.now[n] && (x.beside[n].front().left -= beside[r][n]) <= rounding) x.beside[n].pop_front();
     }
-    for (std::size_t r = 0; r < ranks_.size(); ++r)  // both sides of a transfer end together
-      if (beside[r] >= 0 && ended(r, done * now_)) ranks_[r].beside.front().at = ~ranks_[r].beside.front().at;
-    for (rank& x : ranks_)
-      if (!x.beside.empty() && x.beside.front().at < 0) x.beside.pop_front();
   }
-  bool ended(std::size_t r, double rounding) const { return ranks_[r].beside.front().left <= rounding; }
 
   const std::vector<program>& along_;
   const std::vector<std::vector<double>>& ms_;

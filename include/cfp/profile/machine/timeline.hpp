@@ -59,7 +59,7 @@ inline timeline simulate(const program& p, const std::vector<double>& ms, double
         under_way.push_back({i, ms[at] + (idle() ? hand_over : 0)});
         continue;
       }
-      await(order.waits_for[at]);
+      await(order.waits_for[at][0]);
       if (collective) out.exposed += ms[at], now += ms[at];
       else pass_time(ms[at], -1);
     }

@@ -17,6 +17,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -109,8 +110,8 @@ class basic_gpu {
   using graph = std::shared_ptr<captured_graph>;
 
   explicit basic_gpu(const parts& shared)
-      : parts_(shared), main_stream_(detail::make_stream()), side_stream_(detail::make_stream()),
-        main_(main_stream_.get()), side_(side_stream_.get()) {
+      : parts_(shared), main_stream_(detail::make_stream()), main_(main_stream_.get()) {
+    for (detail::owned_stream& s : side_streams_) s = detail::make_stream(), sides_.emplace_back(s.get());
     void* p = nullptr;
     check(cudaMalloc(&p, sizeof(step_state)), "take memory of the GPU");
     state_.reset(static_cast<std::byte*>(p));
@@ -118,7 +119,7 @@ class basic_gpu {
   basic_gpu(const basic_gpu&) = delete;
   basic_gpu& operator=(const basic_gpu&) = delete;
 
-  /// For what was put into both queues.
+  /// For what was put into all queues.
   void wait() const { wait_(nullptr); }
   /// For what the main queue had been given when the event was recorded.
   void wait_for(cudaEvent_t e) const { wait_(e); }
@@ -147,7 +148,7 @@ class basic_gpu {
   Library& library() { return library_; }
 
   const queue& main() const { return main_; }
-  const queue& side() const { return side_; }
+  const queue& side(int stream) const { return sides_[static_cast<std::size_t>(stream)]; }
   detail::gpu_mover mover(const queue& q) const { return detail::gpu_mover{q.stream()}; }
   cuda::coder<queue> coder(const queue& q) const { return cuda::coder<queue>(q); }
   product prepare(const call& c, const epilogue& e) {
@@ -241,8 +242,10 @@ class basic_gpu {
                                                                     // destructor
     check(e != nullptr ? cudaEventSynchronize(e) : cudaStreamSynchronize(main_.stream()), "finish what was launched");
   };
-  detail::owned_stream main_stream_, side_stream_;
-  queue main_, side_;
+  detail::owned_stream main_stream_;
+  std::array<detail::owned_stream, streams_beside> side_streams_;
+  queue main_;
+  std::vector<queue> sides_;
   Library library_;
   long refused_epilogues_ = 0;
   typename memory::block state_;

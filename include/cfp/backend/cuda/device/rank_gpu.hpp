@@ -49,8 +49,8 @@ class basic_rank_gpu : public Gpu {
   nccl_communicator among(unsigned axes, const typename Gpu::queue& q) const {
     return ranks_.along(axes).on(q.stream());
   }
-  nccl_communicator pair(int axis, int with, const typename Gpu::queue& q) const {
-    return ranks_.pair(axis, with).on(q.stream());
+  nccl_communicator pair(int axis, int with, bool sends, const typename Gpu::queue& q) const {
+    return ranks_.pair(axis, with, sends).on(q.stream());
   }
   /// All ranks together: they choose as the first does.
   void settle() {
@@ -119,7 +119,7 @@ class basic_lone_gpu : public Gpu {
   void be(int rank) { rank_ = rank; }
   int rank() const { return rank_; }
   nobody among(unsigned, const typename Gpu::queue&) const { return {}; }
-  nobody pair(int, int, const typename Gpu::queue&) const { return {}; }
+  nobody pair(int, int, bool, const typename Gpu::queue&) const { return {}; }
   void fail(const std::string&) const {}
 
  private:
