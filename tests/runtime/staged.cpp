@@ -169,7 +169,7 @@ TEST_CASE("a send takes its latency and its bytes, over links that all ranks of 
   mesh.axes[0].size = 16;
   const double inside = send_seconds(node, mesh, 0, 1, 1e8), across = send_seconds(node, mesh, 1, 2, 1e8);
   CHECK(inside < across);
-  CHECK(across == Approx(4 * 1e8 / node.levels[1].bandwidth).epsilon(0.01));  // four of eight send through the node's
+  CHECK(across == Approx(4 * 1e8 / node.levels[1].bandwidth).epsilon(0.03));  // four of eight send through the node's
   CHECK(send_seconds(node, mesh, 0, 2, 1e8) == across);
   CHECK(send_seconds(node, mesh, 0, 1, 1) < send_seconds(node, mesh, 1, 2, 1));
 }

@@ -113,8 +113,11 @@ class engine : public loaded_program {
       sum += seconds;
       return seconds;
     };
-    auto slot = std::lower_bound(program_.slots.begin(), program_.slots.end(), static_cast<int>(from),
-                                 [](const program_slot& s, int i) { return s.first < i; });
+    const auto meet = [&](const std::array<int, streams_beside>& all, const queue& q) {
+      for (const int n : all)
+        if (n >= 0 && collectives) device_.meet(n + 1, q);
+    };
+    auto slot = program_.slot_from(static_cast<int>(from));
     for (std::size_t i = from; i < to; ++i) {
       for (; slot != program_.slots.end() && slot->first == static_cast<int>(i); ++slot)
         device_.set_pass(slot->pass, slot->begins);
@@ -125,31 +128,23 @@ class engine : public loaded_program {
         const queue side = device_.side(stream);
         device_.mark(0, device_.main());
         device_.meet(0, side);
-        for (const int other : s.waits_for)
-          if (other >= 0) device_.meet(other + 1, side);
+        meet(s.waits_for, side);
         device_.put(side, s.work);
-        last[static_cast<std::size_t>(stream)] = static_cast<int>(i) + 1;
+        last[static_cast<std::size_t>(stream)] = static_cast<int>(i);
         device_.mark(static_cast<int>(i) + 1, side);
         continue;
       }
-      for (const int other : s.waits_for)
-        if (other >= 0 && collectives) {
-          device_.meet(other + 1, device_.main());
-          passed(times_.conversions);
-        }
-      const bool communicates = s.code->communicates();
-      if (!s.work || (communicates && !collectives)) continue;
+      meet(s.waits_for, device_.main());
+      passed(times_.conversions);
+      if (!s.work || (s.code->communicates() && !collectives)) continue;
       const bool ticks = timed_ && !Device::immediate;
       if (ticks) device_.tick(tick(i));
       device_.put(device_.main(), s.work);
       if (ticks) device_.tick(tick(i) + 1);
       seconds_[i] = passed(s.code->kind == instruction::compute ? times_.kernels : times_.conversions);
     }
-    for (const int n : last)
-      if (n >= 0) {
-        device_.meet(n, device_.main());
-        passed(times_.conversions);
-      }
+    meet(last, device_.main());
+    passed(times_.conversions);
   }
 
   /// What it keeps for an instruction beside the planned memory.
@@ -224,7 +219,8 @@ class engine : public loaded_program {
     const auto begin = clock::now();
     if (code.kind == instruction::carry)
       device_.mover(q).copy(memory_[code.out[0]], memory_[code.in[0]], program_[code.in[0]].bytes);
-    else if (code.crosses()) run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, code.kind == instruction::send, q));
+    else if (code.crosses())
+      run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, code.sends(), q));
     else as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { convert_as<U>(code, q); });
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }

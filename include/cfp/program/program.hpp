@@ -4,6 +4,7 @@
 #include <cfp/core/convert.hpp>
 #include <cfp/model/graph.hpp>
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -92,7 +93,8 @@ struct instruction {
 
   constexpr bool communicates() const { return kind == reshard && step.communicates(); }
   constexpr bool crosses() const { return kind == send || kind == receive; }
-  constexpr int crossed() const { return kind == send ? in[0] : out[0]; }  ///< the buffer of one that does
+  constexpr bool sends() const { return kind == send; }
+  constexpr int crossed() const { return sends() ? in[0] : out[0]; }  ///< the buffer of one that does
   /// Whether it may run beside operators: it takes no processors to speak of.
   constexpr bool may_run_beside() const { return communicates() || kind == carry || crosses(); }
 };
@@ -129,6 +131,11 @@ struct program {
   int place = 0;  ///< along the stages
 
   constexpr bool has_all_passes() const { return !slots.empty(); }
+  /// The first slot that does not begin before an instruction.
+  auto slot_from(int instruction) const {
+    return std::lower_bound(slots.begin(), slots.end(), instruction,
+                            [](const program_slot& s, int i) { return s.first < i; });
+  }
 
   constexpr buffer& operator[](int b) { return buffers[static_cast<std::size_t>(b)]; }
   constexpr const buffer& operator[](int b) const { return buffers[static_cast<std::size_t>(b)]; }
