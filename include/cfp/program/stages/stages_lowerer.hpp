@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/program/stages/stage_lowerer.hpp>
+#include <cfp/program/target.hpp>
 
 #include <algorithm>
 #include <set>
