@@ -18,7 +18,7 @@ BEGIN {
   may["solve"] = " pipeline file core "
   may["families"] = " model op file core "
   may["backend"] = " program communicator model op file core "
-  may["profile"] = " backend program block solve model op file core "
+  may["profile"] = " backend program pipeline block solve model op file core "
   may["plan"] = " profile program block solve model op core "
   may["export"] = " plan program block model op file core "
   may["session"] = " export plan profile backend program block solve families communicator model op file core "

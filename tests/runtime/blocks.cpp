@@ -213,6 +213,7 @@ TEST_CASE("sizes of public models are those their authors state") {
   CHECK(billions(mixtral(read_llama(file), read_experts(file))) == Approx(46.70).epsilon(1e-3));
   CHECK(billions(t5(read_t5(carried("t5-large")))) == Approx(0.7377).epsilon(1e-3));
   CHECK(billions(gpt(read_gpt(carried("gpt2-xl")))) == Approx(1.558).epsilon(1e-3));
+  CHECK(billions(gpt(read_gpt(carried("gpt3-175b")))) == Approx(175.0).epsilon(3e-3));  // arXiv 2005.14165
   for (const auto& [model, size] : std::map<std::string, double>{{"380m", 0.38},
                                                                  {"690m", 0.69},
                                                                  {"1.3b", 1.3},

@@ -33,6 +33,13 @@ struct slot_times {
   double begin = 0, end = 0;
 };
 
+/// Of the time of all ranks, `ms` each, the part in which they are not busy.
+inline double idle_share(double ms, const std::vector<double>& busy) {
+  double all = 0;
+  for (const double b : busy) all += b;
+  return ms > 0 ? 1 - all / (ms * static_cast<double>(busy.size())) : 0;
+}
+
 struct pipeline_run {
   double ms = 0;                               ///< from the first slot to the end of the last
   std::vector<std::vector<slot_times>> slots;  ///< as in the schedule
@@ -43,11 +50,7 @@ struct pipeline_run {
   bool consistent = true;                      ///< forward and backward of a micro-batch read the same weights
 
   /// Of the time of all ranks, the part in which they do nothing.
-  double idle() const {
-    double all = 0;
-    for (const double b : busy) all += b;
-    return ms > 0 ? 1 - all / (ms * static_cast<double>(busy.size())) : 0;
-  }
+  double idle() const { return idle_share(ms, busy); }
 };
 
 namespace detail {

@@ -115,8 +115,7 @@ class launched_communicator {
       each(piece, first, n);
       first += n;
     } while (first < count);
-    const bool receives = kind == collective_kind::send && root != rank_;
-    group_->counted.count(kind, receives ? 0 : count * sizeof(T), members());
+    group_->counted.count(kind, count * sizeof(T), members(), root == rank_);
   }
 
   launched_world* world_;

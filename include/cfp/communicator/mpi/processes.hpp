@@ -164,8 +164,7 @@ class process_communicator {
       move(type, [&](MPI_Request& request) { world_->finish(*group_, call, request); });
       MPI_Type_free(&type);
     }
-    const bool receives = kind == collective_kind::send && root != rank_;
-    group_->counted.count(kind, receives ? 0 : count * sizeof(T), members());
+    group_->counted.count(kind, count * sizeof(T), members(), root == rank_);
   }
 
   process_world* world_;

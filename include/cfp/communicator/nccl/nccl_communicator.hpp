@@ -119,8 +119,7 @@ class nccl_communicator {
   template <class T, class Issue>
   void issue(collective_kind kind, std::size_t count, reduction by, int root, const Issue& call) const {
     world_->issue(*group_, detail::call_of<T>(kind, count, by, root), stream_, call);
-    const bool receives = kind == collective_kind::send && root != rank_;
-    group_->counted.count(kind, receives ? 0 : count * sizeof(T), group_->ranks.size());
+    group_->counted.count(kind, count * sizeof(T), group_->ranks.size(), root == rank_);
   }
 
   nccl_world* world_;

@@ -139,10 +139,10 @@ class thread_communicator {
     const auto begin = std::chrono::steady_clock::now();
     copies();
     world_->finish(*group_, rank_);
-    const auto bytes = static_cast<std::int64_t>(count * sizeof(T));
-    const bool receives = kind == collective_kind::send && o.root != rank_;
-    const std::int64_t sent = slot().counted.count(kind, receives ? 0 : count * sizeof(T), members());
-    if (members() > 1) pass_time(begin, group_->joined_by.seconds(receives ? bytes : sent));
+    const std::int64_t sent = slot().counted.count(kind, count * sizeof(T), members(), o.root == rank_);
+    const bool crosses = kind == collective_kind::send;  // it takes as long for who receives it
+    const std::int64_t waited = crosses ? static_cast<std::int64_t>(count * sizeof(T)) : sent;
+    if (members() > 1) pass_time(begin, group_->joined_by.seconds(waited));
   }
 
   // Sleeps, but for the end, which a sleep would miss.

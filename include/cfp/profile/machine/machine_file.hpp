@@ -5,6 +5,8 @@
 #include <cfp/file/whole_file.hpp>
 #include <cfp/profile/machine/machine_check.hpp>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -117,8 +119,12 @@ class machine_reader : json_reader<invalid_machine> {
   collective_sweep sweep(const json& value, const std::string& at) const {
     only(value, at, {"collective", "devices", "nodes", "at_once", "source", "points"}, who);
     collective_sweep out;
-    out.kind =
-        static_cast<collective_kind>(one_of(member(value, at, "collective"), at + ".collective", collective_names));
+    static constexpr auto swept = [] {  // nothing is corrected by sends
+      std::array<std::string_view, collective_names.size() - 1> names;
+      std::copy_n(collective_names.begin(), names.size(), names.begin());
+      return names;
+    }();
+    out.kind = static_cast<collective_kind>(one_of(member(value, at, "collective"), at + ".collective", swept));
     out.devices = count(value, at, "devices");
     out.nodes = count(value, at, "nodes");
     if (value.contains("at_once")) out.at_once = count(value, at, "at_once");

@@ -1,8 +1,9 @@
-// What a step of a pipeline takes: its programs simulated together, two streams each, that meet where one sends what
+// What a step of a pipeline takes: its programs simulated together, with their streams, that meet where one sends what
 // another receives.
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
+#include <cfp/pipeline/simulate_pipeline.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
@@ -20,11 +21,7 @@ struct stage_timeline {
   std::vector<double> busy;  ///< of each program, milliseconds in which its operators work
 
   /// Of the time of all ranks, the part in which operators do nothing.
-  double idle() const {
-    double all = 0;
-    for (const double b : busy) all += b;
-    return ms > 0 ? 1 - all / (ms * static_cast<double>(busy.size())) : 0;
-  }
+  double idle() const { return idle_share(ms, busy); }
 };
 
 namespace detail {
@@ -58,7 +55,7 @@ class stage_simulation {
       }
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (ranks_[r].at < along_[r].code.size())
+      if (ranks_[r].at < along_[r].code.size() || ranks_[r].is_sending())
         throw bad_input("the programs of a pipeline wait for one another, the one at place " + std::to_string(r) +
                         " with instruction " + std::to_string(ranks_[r].at));
     out.ms = now_;
@@ -80,6 +77,9 @@ class stage_simulation {
     std::array<bool, streams_beside> now{};                 // which of them go on
     bool beside_works = false;                              // any of them does
 
+    bool is_sending() const {
+      return std::any_of(beside.begin(), beside.end(), [](const auto& some) { return !some.empty(); });
+    }
     bool waits(std::size_t instruction) const {
       for (std::size_t n = 0; n < streams_beside; ++n)
         if (!beside[n].empty() && beside[n].front().at <= order.waits_for[instruction][n]) return true;
