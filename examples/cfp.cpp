@@ -76,7 +76,7 @@ void add_ranks(CLI::App& app, arguments& a) {
 }
 
 void add_memory(CLI::App& app, arguments& a) {
-  app.add_option("--memory", a.memory, "most bytes a rank may use")->check(within(1l, 1l << 50));
+  app.add_option("--memory", a.memory, "most bytes a rank may use, such as 16GiB")->transform(program::bytes());
 }
 
 void add_measuring(CLI::App& app, arguments& a) {
@@ -139,7 +139,7 @@ void add_sweep(CLI::App& app, arguments& a) {
       ->check(within(1024l, 1l << 40))
       ->capture_default_str();
   app.add_option("--memory", a.memory, "bytes a program may use of a device; unless given the host's over its ranks")
-      ->check(within(1l, 1l << 50));
+      ->transform(program::bytes());
 }
 
 void add_schedule(CLI::App& app, arguments& a) {
@@ -267,11 +267,24 @@ int main_of(const command& c, const arguments& a) {
   }
 }
 
+// An option that has no value, or several.
+std::string counted_wrong(const CLI::ArgumentMismatch& e, const std::vector<std::string>& given) {
+  const std::string what = e.what(), option = what.substr(0, what.find(':'));
+  const auto times = std::count_if(given.begin(), given.end(), [&](const std::string& word) {
+    return word == option || word.starts_with(option + "=");
+  });
+  return option +
+         (times > 1 ? ": it is given " + std::to_string(times) + " times, give it once" : ": its value is missing");
+}
+
 // Why the command line was not understood, in one sentence.
-std::string sentence(const CLI::App& app, const CLI::Error& e, const std::string& first) {
+std::string sentence(const CLI::App& app, const CLI::Error& e, const std::vector<std::string>& given_words) {
+  const std::string first = given_words.empty() ? "" : given_words.front();
   if (!app.get_subcommands().empty()) {
     const CLI::App& given = *app.get_subcommands().front();
     const std::vector<std::string> rest = app.remaining(true);
+    if (const auto* const wrong = dynamic_cast<const CLI::ArgumentMismatch*>(&e))
+      return counted_wrong(*wrong, given_words);
     if (e.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || rest.empty()) return e.what();
     const auto option = std::find_if(rest.begin(), rest.end(), [](const auto& r) { return r.starts_with('-'); });
     return given.get_name() + " takes no " + (option != rest.end() ? *option : rest.front()) + "; cfp " +
@@ -297,7 +310,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {  // --help
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "%s\n", sentence(app, e, argc > 1 ? argv[1] : "").c_str());
+    std::fprintf(stderr, "%s\n", sentence(app, e, {argv + 1, argv + argc}).c_str());
     return 2;
   }
   for (int i = 1; i < argc; ++i) a.all.append(argv[i]).append(1, '\n');

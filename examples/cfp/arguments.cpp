@@ -128,6 +128,19 @@ void check_vocabulary(const arguments& a, const cfp::families::built_model& net)
                   "; give --vocabulary 256");
 }
 
+}  // namespace
+
+long rows_of(long batch, int micro_batches) {
+  if (batch % micro_batches == 0) return batch / micro_batches;
+  int fewer = micro_batches;
+  while (batch % fewer != 0) --fewer;
+  throw bad_input("--batch " + std::to_string(batch) + " cannot be cut into " + std::to_string(micro_batches) +
+                  " micro-batches of whole sequences; give --micro-batches " + std::to_string(fewer) +
+                  ", or a --batch that they divide");
+}
+
+namespace {
+
 // What holds of several options together.
 void check_together(const arguments& a) {
   if (a.save_every > 0 && a.save_state.empty()) throw bad_input("--save-every: where to is missing, give --save-state");
@@ -137,9 +150,7 @@ void check_together(const arguments& a) {
         "it out, or give --profile-mode lazy");
   if (!a.plan.empty() && (a.explain || !a.against.empty()))
     throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
-  if (a.batch % a.micro_batches != 0)
-    throw bad_input("--batch " + std::to_string(a.batch) + " cannot be cut into " + std::to_string(a.micro_batches) +
-                    " micro-batches of whole sequences");
+  rows_of(a.batch, a.micro_batches);
   if (a.schedule[1] > 0 && a.schedule[0] > a.schedule[1])
     throw bad_input("--schedule " + std::to_string(a.schedule[0]) + "," + std::to_string(a.schedule[1]) +
                     ": the warm-up lasts beyond the end; a rate that stays has 0 as its end");
@@ -150,7 +161,7 @@ void check_together(const arguments& a) {
 prepared prepare(const arguments& a) {
   check_together(a);
   const bool by_name = carried("models", "--model", a.model).by_name;
-  const long rows = a.batch / a.micro_batches, layers = a.layers == 0 && by_name ? 2 : a.layers;
+  const long rows = rows_of(a.batch, a.micro_batches), layers = a.layers == 0 && by_name ? 2 : a.layers;
   cfp::families::built_model net = make_model(a, rows, layers, 2);
   check_vocabulary(a, net);
   cfp::families::byte_text text(read_text(a, a.sequence + net.inputs.reach() + 1), rows, a.sequence, a.seed,

@@ -73,6 +73,9 @@ cfp::families::carried_file carried(const std::string& folder, const std::string
 cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups,
                                       bool folded = false);
 
+/// Sequences of a micro-batch. Throws bad_input where they are not whole.
+long rows_of(long batch, int micro_batches);
+
 /// A session, and what it is trained on.
 struct prepared {
   cfp::families::built_model net;

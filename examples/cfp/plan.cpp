@@ -36,12 +36,9 @@ int plan_for_machine(const arguments& a) {
   arguments sized = a;  // what people train there, unless said otherwise
   if (!a.is_given("--batch")) sized.batch = 4l * m.devices();
   if (!a.is_given("--seq")) sized.sequence = 1024;
-  if (sized.batch % a.micro_batches != 0)
-    throw bad_input("--batch " + std::to_string(sized.batch) + " cannot be cut into " +
-                    std::to_string(a.micro_batches) + " micro-batches of whole sequences");
+  const long rows = rows_of(sized.batch, a.micro_batches);
   const bool folded = a.save_plan.empty() && a.save_header.empty();
-  const cfp::families::built_model net =
-      make_model(sized, sized.batch / a.micro_batches, a.layers, m.devices(), folded);
+  const cfp::families::built_model net = make_model(sized, rows, a.layers, m.devices(), folded);
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + net.sizes;
   if (a.explain) o.curve = 12;
@@ -54,12 +51,14 @@ int plan_for_machine(const arguments& a) {
   }
   const cfp::machine_plan found = cfp::plan_for(net.forward, m, o);
   clear_progress();
-  std::cout << a.model << ": " << net.sizes << '\n' << found;
+  std::cout << a.model << ": " << net.sizes
+            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n")
+            << found;
   if (!found.fits())
-    throw bad_input(
-        "no plan fits; take more --memory or another --machine, a smaller --batch, more --micro-batches, or another "
-        "--optimizer" +
-        std::string(o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
+    throw bad_input(found.unfit + "; take more --memory (bytes)" +
+                    (a.recompute == "none" ? ", leave out --recompute" : "") +
+                    ", a smaller --batch, more --micro-batches, another --machine or --optimizer" +
+                    (o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
   if (!a.summary.empty()) cfp::write_file(a.summary, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);
   if (!a.save_header.empty()) found.save_header(a.save_header);

@@ -29,6 +29,26 @@ CLI::Validator within(T least, T most = std::numeric_limits<T>::max()) {
   return CLI::Validator(check, what.str());
 }
 
+/// Bytes, 1 or more: "1500", "16GiB"; units are KiB, MiB and GiB.
+inline CLI::Validator bytes() {
+  const auto check = [](std::string& text) {
+    static constexpr const char* units[] = {"KiB", "MiB", "GiB"};
+    long times = 1;
+    std::string number = text;
+    for (int u = 0; u < 3; ++u)
+      if (text.ends_with(units[u])) times = 1L << (10 * (u + 1)), number = text.substr(0, text.size() - 3);
+    double n = 0;
+    const auto [at, wrong] = std::from_chars(number.data(), number.data() + number.size(), n);
+    const double all = n * static_cast<double>(times);
+    if (wrong != std::errc() || at != number.data() + number.size() || !(all >= 1 && all <= 1L << 50))
+      return "it is a number of bytes such as 1500000000 or 16GiB, from 1 to " + std::to_string(1L << 50) +
+             ", got: " + text;
+    text = std::to_string(static_cast<long>(all));
+    return std::string();
+  };
+  return CLI::Validator(check, "BYTES");
+}
+
 /// "2%" as 0.02; -1 where it is none.
 inline double percent(const std::string& share) {
   const char* const end = share.data() + share.size() - (share.ends_with('%') ? 1 : 0);

@@ -186,7 +186,10 @@ class state_file {
       const std::string label(g[v].label.view());
       const auto fail = [&](const std::string& why) { return bad_state(path_ + ": tensor '" + label + "' " + why); };
       const auto at = header.tensors.find(label);
-      if (at == header.tensors.end()) throw fail("is missing; the state is of another model");
+      if (at == header.tensors.end()) {
+        const bool of_optimizer = g[v].role == value_role::state && !held_.empty();
+        throw fail(std::string("is missing; the state is of another ") + (of_optimizer ? "optimizer" : "model"));
+      }
       const state_header::tensor& t = at->second;
       const std::string shape = nlohmann::json(written_shape(g[v])).dump();
       if (t.type != dtype) throw fail("holds \"" + t.type + "\", wanted are \"" + dtype + "\"");

@@ -164,14 +164,16 @@ class plan_reader : json_reader<bad_input> {
       const std::vector<std::string> all = names.choices(n);
       const auto at = std::find(all.begin(), all.end(), want);
       if (at == all.end())
-        refuse("'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(all) +
-               (want.find("/regathered") != std::string::npos
-                    ? ": weights may be gathered again only where a memory limit is given"
-                : want.find(" on the host") != std::string::npos
-                    ? ": on the host may something rest only where a memory limit is given, and in no search"
-                : want.find(" recomputed") != std::string::npos
-                    ? ": what forward computes may be computed again only where a memory limit is given"
-                    : ": is it a plan of a model of other sizes?"));
+        refuse(
+            "'" + keys[n] + "' has no choice '" + want + "'; its choices are " + some(all) +
+            (want.find("/regathered") != std::string::npos
+                 ? ": weights may be gathered again only where a memory limit is given, as it was when this was saved"
+             : want.find(" on the host") != std::string::npos
+                 ? ": on the host may something rest only where a memory limit is given, and in no search"
+             : want.find(" recomputed") != std::string::npos ? ": what forward computes may be computed again only "
+                                                               "where a memory limit is given, as it was when this was "
+                                                               "saved"
+                                                             : ": is it a plan of a model of other sizes?"));
       out.push_back(static_cast<int>(at - all.begin()));
     }
     return out;

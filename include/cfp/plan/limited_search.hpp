@@ -68,6 +68,12 @@ class limited_search {
   bool limited() const { return limited_; }
   /// Milliseconds of its program.
   double free_ms() const { return free_ms_; }
+  /// Bytes that no sum of parts is below, if nothing was found to fit; 0: nobody knows.
+  std::int64_t least_of_sums() const { return least_of_sums_.value_or(0); }
+  /// Whether that is so far above the limit that no program can be below it.
+  bool hopeless() const {
+    return static_cast<double>(least_of_sums()) > (1 + 4 * options_.unsure) * static_cast<double>(options_.memory);
+  }
   /// Bytes that sums of parts were held to when programs last fitted.
   std::optional<std::int64_t> fitted() const { return fitted_; }
 
@@ -84,6 +90,7 @@ class limited_search {
       if (of_all && without_limit) bound_ = s.bound;
       if (!s.feasible) {
         const bool too_slow = s.optimal && s.bound < std::numeric_limits<double>::infinity();
+        if (s.least_memory) least_of_sums_ = s.least_memory;
         more = !too_slow && limits.none(s.least_memory);
         continue;
       }
@@ -111,7 +118,7 @@ class limited_search {
   double bound_ = -std::numeric_limits<double>::infinity();
   bool limited_ = false;
   double free_ms_ = 0;
-  std::optional<std::int64_t> fitted_;
+  std::optional<std::int64_t> fitted_, least_of_sums_;
   time_limit within_;
 };
 

@@ -121,7 +121,7 @@ class machine_search {
     std::vector<evaluated> less = candidates();
     const time_limit about = time_limit::near(priced_plans::fastest(less), of_others_, options_.unsure);
     for (const auto& only : with_less_choice(d_)) {
-      if (options_.over()) break;
+      if (options_.over() || within_limit_.hopeless()) break;
       limited_search search = of_limit(about);
       for (evaluated& e : candidates(search, only)) less.push_back(std::move(e));
     }
@@ -191,7 +191,7 @@ class machine_search {
       whole.seconds = e->seconds, whole.gap = e->gap;
       *e = std::move(whole);
     }
-    out.least = evaluator_.least;
+    out.least = evaluator_.least > 0 ? evaluator_.least : within_limit_.least_of_sums();
     out.limited = within_limit_.limited(), out.free_ms = within_limit_.free_ms();
     out.fitted = fitted_by_first_;
     return out;

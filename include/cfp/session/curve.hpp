@@ -38,20 +38,6 @@ inline std::vector<machine_plan::point> not_beaten(const std::vector<machine_pla
   return out;
 }
 
-// "2x4", or the axes' own names where somebody gave them.
-inline std::string short_mesh(const std::string& mesh) {
-  std::string out;
-  bool own = false;
-  for (const char* axis : {"x=", "y=", "z="}) {
-    const std::size_t at = mesh.find(axis);
-    if (at == std::string::npos) continue;
-    out += (out.empty() ? "" : "x") + mesh.substr(at + 2, mesh.find(',', at) - at - 2);
-  }
-  for (std::size_t at = 0; (at = mesh.find('=', at)) != std::string::npos; ++at)
-    own = own || at == 0 || mesh[at - 1] < 'x' || mesh[at - 1] > 'z' || (at > 1 && mesh[at - 2] != ',');
-  return own ? mesh : out;
-}
-
 inline void print_curve(std::ostream& out, const std::vector<machine_plan::point>& curve) {
   if (curve.empty()) return;
   out << printed("\n%-14s %12s %10s   %-36s %s\n", "memory's worth", "step", "peak GiB", "plan",

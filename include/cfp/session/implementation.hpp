@@ -60,8 +60,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   parts& s = mine();
   double predicted = 0;
   s.tell("reading plan " + path);
-  const bool on_host = detail::whole_file(path).value_or("").find(" on the host") != std::string::npos;
-  s.choose_what_is_kept(on_host ? keeping::weights_on_host : keeping::on_device);
+  s.choose_as_saved(path);
   const std::vector<int> choices = s.saved_choices(path, &predicted);
   s.measured_before();
   s.tell("making the program of plan " + path);
@@ -221,11 +220,12 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
     e.ratio = paired_ratio(seen[p].ms, seen[0].ms);
     e.predicted_peak = predicted_peak(*plans[p]);
     e.measured_peak = seen[p].peak_bytes;
+    e.fits = e.predicted_peak <= s.limit().value_or(e.predicted_peak);
     e.sent = seen[p].sent;
     e.inferred = count_collectives(plans[p]->code, s.g);
     e.outside = seen[p].outside;
     // A plan that seems faster beyond doubt must be so on fresh steps too.
-    if (p > 0 && e.ratio[2] < 0.95) {
+    if (p > 0 && e.fits && e.ratio[2] < 0.95) {
       s.tell("checking " + e.plan + " again", 0);
       const auto again = run({plans[0], plans[p]}, "checking " + e.plan + " again", s.o.seed + 1);
       e.ratio = paired_ratio(again[1].ms, again[0].ms);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/plan/realise.hpp>
+#include <cfp/profile/cost/program_memory.hpp>
 #include <cfp/session/values.hpp>
 #include <cfp/solve/cost_graph.hpp>
 
@@ -32,6 +33,28 @@ inline std::vector<plan_line> lines_of(const plan& p, const graph& g, const deci
       out.push_back(
           {of_part ? node.label : decision_label(node), node.names[c], of_part, ms, sent[n], times_of(node, g)});
     }
+  return out;
+}
+
+inline long role_bytes(const program& p, const graph& g, value_role role) {
+  long n = 0;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].persistent && !p.buffers[b].on_host && p.buffers[b].root == static_cast<int>(b) &&
+        g[p.buffers[b].value].role == role)
+      n += p.buffers[b].bytes;
+  return n;
+}
+
+/// What memory holds when a program runs.
+inline memory_split split_of(const program& p, const graph& g) {
+  const program_memory kept = memory_of(p, g);
+  memory_split out;
+  out.weight_bytes = role_bytes(p, g, value_role::weight);
+  out.state_bytes = role_bytes(p, g, value_role::state);
+  out.kept_bytes = kept.kept - out.weight_bytes - out.state_bytes;
+  out.transient_bytes = kept.transient;
+  out.host_state_bytes = p.host_bytes(true, false);
+  out.host_kept_bytes = p.host_bytes(false, true);
   return out;
 }
 

@@ -66,9 +66,11 @@ struct machine_plan {
   std::string times{};    ///< where they are from, in words
   std::string kernels{};  ///< what computes operators, in words
   double memory_gib = 0;  ///< of a device
+  int devices = 0;        ///< of the machine; a mesh that was asked for may use fewer
   std::vector<on_mesh> meshes{};
   double operators_ms = 0, exposed_ms = 0;  ///< of the found plan: operators, and what they wait for collectives
   std::vector<plan_line> lines{};           ///< of the found plan
+  memory_split memory{};  ///< of the found plan; nothing of a folded model, whose program is not whole
   cfp::plan best{};
 
   struct point : priced {
@@ -84,6 +86,9 @@ struct machine_plan {
     bool fits = false;
   };
   std::vector<form> forms{};  ///< where several were allowed, what was found for each
+
+  /// Where nothing fits, a sentence: what the leanest plan needs against the limit, and what was not allowed.
+  std::string unfit{};
 
   bool fits() const { return !meshes.empty() && meshes.front().fastest() != nullptr; }
   std::string json() const;  ///< of all plans

@@ -11,11 +11,14 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/profile/machine/operator_time.hpp>
 #include <cfp/session/curve.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/measured_operators.hpp>
 #include <cfp/session/plan_for.hpp>
+#include <cfp/session/print_meshes.hpp>
 #include <cfp/session/texts.hpp>
+#include <cfp/session/unfit.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -61,6 +64,7 @@ inline machine_options search_options(const machine_plan_options& o) {
 inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, const machine& m) {
   if (o.axes < 1 || o.axes > 3) throw bad_input("axes must be 1 to 3, are " + std::to_string(o.axes));
   check_curve(o);
+  product_rate(m.device, bytes_of(o.type));  // or it says what the machine's file lacks
   return o.mesh.empty() ? meshes_of(m, o.axes) : std::vector<mesh_shape>{read_mesh(o.mesh)};
 }
 
@@ -69,6 +73,7 @@ inline machine_plan begun(const machine_plan_options& o, const machine& m, const
   machine_plan out;
   out.model = o.name + said_of(how, o.type);
   out.machine = m.name;
+  out.devices = m.devices();
   out.type = name_of(o.type);
   out.optimizer = name_of(how.optimizer);
   out.times = times;
@@ -134,13 +139,19 @@ CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, 
   if (o.curve > 0) out.curve = detail::not_beaten(out.meshes, curve);
   mesh_plans& first = all.front();
   const evaluated* const found = first.plans.found();
-  if (found == nullptr) return out;
+  if (found == nullptr) {
+    out.unfit = detail::unfit(out, m, o);
+    return out;
+  }
   if (!detail::splits(first.decisions) && first.mesh.devices() > 1)
     throw bad_input("mesh " + to_string(first.mesh) + " divides nothing of the model (" + o.name +
                     "); take another mesh");
   out.best = found->p;
   out.operators_ms = found->when.operators;
   out.exposed_ms = found->when.exposed;
+  const auto is_folded = [](const operation& op) { return op.times > 1; };  // then its program is that of few layers
+  if (std::none_of(g.operations.begin(), g.operations.end(), is_folded))
+    out.memory = detail::split_of(out.best.code, g);
   out.lines = detail::lines_of(out.best, g, first.decisions, first.plans.sums);
   out.of = std::make_shared<machine_plan::details>(
       machine_plan::details{g, first.mesh, std::move(first.decisions), out.model});
@@ -152,6 +163,9 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   if (o.optimizers.empty()) return detail::plan_of(forward, m, o, how);
   machine_plan best;
   std::vector<machine_plan::form> forms;
+  for (auto form = o.optimizers.begin(); form != o.optimizers.end(); ++form)
+    if (std::find(o.optimizers.begin(), form, *form) != form)
+      throw bad_input("optimizer " + std::string(name_of(*form)) + " is there twice; name it once");
   for (const optimizer_form form : o.optimizers) {
     how.optimizer = form;
     machine_plan found = detail::plan_of(forward, m, o, how);
@@ -165,13 +179,13 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
 }
 
 CFP_INLINE void machine_plan::save_plan(const std::string& path) const {
-  if (!of) throw bad_input("no plan fits: there is none to save");
+  if (!of) throw bad_input(unfit + "; there is none to save");
   detail::check_runs(of->g);
   write_file(path, to_json(best, of->g, of->mesh, of->decisions, of->id).dump(1));
 }
 
 CFP_INLINE void machine_plan::save_header(const std::string& path) const {
-  if (!of) throw bad_input("no plan fits: there is none to save");
+  if (!of) throw bad_input(unfit + "; there is none to save");
   detail::check_runs(of->g);
   const block_structure blocks = parallel_blocks(of->g);
   const segmentation parts = segments(of->g, blocks);
@@ -180,26 +194,12 @@ CFP_INLINE void machine_plan::save_header(const std::string& path) const {
 }
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
-  using detail::printed, detail::gib;
-  out << printed("on %s, %.1f GiB a device, %s\n%s; %s\n\n", p.machine.c_str(), p.memory_gib, p.type.c_str(),
-                 p.kernels.c_str(), p.times.c_str())
-      << printed("%-14s %12s %10s   %-36s %s\n", "mesh", "found", "peak GiB", "best plan people use", "Alpa's");
-  const auto text = [](const machine_plan::priced* e) {
-    return e == nullptr ? std::string("none fits") : printed("%.1f ms  %s", e->ms, e->plan.c_str());
-  };
-  for (const machine_plan::on_mesh& on : p.meshes) {
-    const std::string mesh = detail::short_mesh(on.mesh);
-    const machine_plan::priced* const e = on.fastest();
-    const bool compared =
-        std::any_of(on.plans.begin(), on.plans.end(), [](const auto& x) { return x.kind == "usual"; });
-    if (!on.searched) out << printed("%-14s left out: the seconds given were over\n", mesh.c_str());
-    else if (e == nullptr)
-      out << printed("%-14s nothing fits, the leanest plan tried needs %.2f GiB\n", mesh.c_str(), gib(on.least_bytes));
-    else
-      out << printed("%-14s %9.1f ms %10.2f   %-36s %s\n", mesh.c_str(), e->ms, gib(e->peak_bytes),
-                     compared ? text(on.fastest("usual")).c_str() : "not compared",
-                     compared ? text(on.fastest("alpa")).c_str() : "");
-  }
+  using detail::printed;
+  out << printed("on %s, %.1f GiB a device, %s\n%s; %s\n", p.machine.c_str(), p.memory_gib, p.type.c_str(),
+                 p.kernels.c_str(), p.times.c_str());
+  if (p.of && p.of->mesh.devices() < p.devices)
+    out << "the mesh has " << p.of->mesh.devices() << " of the machine's " << p.devices << " devices\n";
+  detail::print_meshes(out << '\n', p.meshes);
   for (const machine_plan::form& f : p.forms)
     out << (&f == p.forms.data() ? "\nby optimizer: " : "; ") << f.optimizer
         << (f.fits ? printed(" %.1f ms", f.ms) : std::string(" nothing fits"));
@@ -210,6 +210,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
       "\nplan for mesh %s, the last axis innermost, by %s: %.1f ms of operators, %.1f ms more waiting for "
       "collectives\n",
       p.meshes.front().mesh.c_str(), p.optimizer.c_str(), p.operators_ms, p.exposed_ms);
+  if (p.memory.weight_bytes > 0) detail::print_memory(out, p.memory);
   return detail::print_lines(out, p.lines);
 }
 
@@ -221,6 +222,9 @@ CFP_INLINE std::string machine_plan::json() const {
                            {"times", times},
                            {"kernels", kernels},
                            {"meshes", nlohmann::ordered_json::array()}};
+  for (const plan_line& l : lines)
+    j["decisions"].push_back(
+        {{"decision", l.decision}, {"choice", l.choice}, {"bytes_per_rank", l.sent.total_bytes()}});
   for (const on_mesh& on : meshes) {
     nlohmann::ordered_json plans = nlohmann::ordered_json::array();
     for (const priced& p : on.plans)

@@ -45,12 +45,10 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
                "untried plans: at most %.1f%% faster by parts\n",
                p.tried, p.best.predicted_ms, p.best.additive_ms, 100 * p.gap);
   detail::print_lines(out << '\n', p.lines);
-  out << printed(
-      "memory of a rank, MiB: weights %.1f, optimizer %.1f, kept for backward %.1f, transient (gradients too) %.1f\n",
-      mib(p.weight_bytes), mib(p.state_bytes), mib(p.kept_bytes), mib(p.transient_bytes));
-  if (p.host_state_bytes + p.host_kept_bytes > 0)
-    out << printed("on the host, MiB: weights and optimizer %.1f, kept for backward %.1f\n", mib(p.host_state_bytes),
-                   mib(p.host_kept_bytes));
+  detail::print_memory(out, p);
+  const long planned = p.weight_bytes + p.state_bytes + p.kept_bytes + p.transient_bytes;
+  out << printed("with %.1f MiB beside them in all %.1f", mib(p.peak_bytes - planned), mib(p.peak_bytes))
+      << (p.limit_bytes > 0 ? printed(" of %.1f that it may take\n", mib(p.limit_bytes)) : "\n");
   if (p.device_bytes > 0)
     out << printed("memory of a GPU: %.1f GiB, %.1f taken by contexts, NCCL and libraries, %.1f planned\n",
                    gib(p.device_bytes), gib(p.taken_bytes), gib(p.peak_bytes));
@@ -119,6 +117,10 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const plan_comparison& c)
     out << printed("%-29s %7.1f ms %7.1f ms %10.0f    %5.3f [%5.3f, %5.3f] %10.1f %12.2f\n", e.plan.c_str(),
                    e.predicted_ms, e.measured_ms, 1000 * (c.tokens > 0 ? c.tokens : 1) / e.measured_ms, e.ratio[0],
                    e.ratio[1], e.ratio[2], mib(e.measured_peak), mib(e.sent.total_bytes()));
+  std::string above;
+  for (const plan_comparison::entry& e : c.plans)
+    if (!e.fits) above += (above.empty() ? "" : ", ") + e.plan;
+  if (!above.empty()) out << "above the limit of memory, so that they are no plans to take: " << above << '\n';
   if (c.beaten() && !c.oversubscribed)
     out << "a compared plan is faster than the found one, on fresh steps too: what was measured does not hold "
            "here;\nprofile again, on an idle machine and without a table\n";
@@ -216,6 +218,7 @@ CFP_INLINE std::string plan_comparison::json() const {
                  {"measured_ms", e.measured_ms},
                  {"predicted_peak_bytes", e.predicted_peak},
                  {"measured_peak_bytes", e.measured_peak},
+                 {"fits", e.fits},
                  {"ratio_to_found", e.ratio},
                  {"collectives", detail::count_json(e.sent)},
                  {"bytes_per_rank", e.sent.total_bytes()},

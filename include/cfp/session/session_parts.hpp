@@ -55,7 +55,10 @@ struct session::parts {
   backend& ranks();
   backend& ranks_in_full();
   std::string id() const;
-  void choose_what_is_kept(keeping::resting_t on_host = keeping::on_device);
+  void choose_what_is_kept();
+  /// What a saved plan may choose, be there a limit of memory or not.
+  void choose_as_saved(const std::string& path);
+  void decide(axis_choice::rest_t weights, keeping::resting_t on_host);
   std::vector<int> saved_choices(const std::string& path, double* predicted = nullptr) const;
   /// The table of times, if there is one; ranks compute by what was chosen by timing then.
   profile_table measured_before();
@@ -77,15 +80,6 @@ inline axis_choice::rest_t furthest(const session_options& o) {
 
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-inline long role_bytes(const program& p, const graph& g, value_role role) {
-  long n = 0;
-  for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (p.buffers[b].persistent && !p.buffers[b].on_host && p.buffers[b].root == static_cast<int>(b) &&
-        g[p.buffers[b].value].role == role)
-      n += p.buffers[b].bytes;
-  return n;
 }
 
 inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
@@ -232,16 +226,11 @@ CFP_INLINE void session::parts::take(found_plan out) {
   out.model = id();
   out.mesh = to_string(mesh);
   const program& p = out.best.code;
-  const program_memory kept = memory_of(p, g);
+  static_cast<memory_split&>(out) = detail::split_of(p, g);
   out.peak_bytes = predicted_peak(out.best);
+  out.limit_bytes = limit().value_or(0);
   out.device_bytes = device.total;
   out.taken_bytes = device.taken();
-  out.weight_bytes = detail::role_bytes(p, g, value_role::weight);
-  out.state_bytes = detail::role_bytes(p, g, value_role::state);
-  out.kept_bytes = kept.kept - out.weight_bytes - out.state_bytes;
-  out.transient_bytes = kept.transient;
-  out.host_state_bytes = p.host_bytes(true, false);
-  out.host_kept_bytes = p.host_bytes(false, true);
   found = std::move(out);
   found->lines = detail::lines_of(found->best, g, decided, costs);
 }

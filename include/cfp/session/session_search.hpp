@@ -86,12 +86,25 @@ CFP_INLINE profile_table session::parts::measured_before() {
   return table;
 }
 
-// Within a limit of memory, which is what it takes for that to pay. `on_host`: for plans that leave weights there, or
-// their state, which nothing measures, so that no search finds them.
-CFP_INLINE void session::parts::choose_what_is_kept(keeping::resting_t on_host) {
-  if (o.memory == 0 || (!decided.remade.empty() && on_host == keeping::on_device)) return;
+CFP_INLINE void session::parts::decide(axis_choice::rest_t weights, keeping::resting_t on_host) {
   const recomputation again(g, blocks, segments, find_saved(g, ranks().lowered_for()));
-  decided = decisions(g, blocks, mesh, detail::furthest(o), {}, &again, on_host);
+  decided = decisions(g, blocks, mesh, weights, {}, &again, on_host);
+}
+
+// Within a limit of memory, which is what it takes for that to pay.
+CFP_INLINE void session::parts::choose_what_is_kept() {
+  if (o.memory > 0 && decided.remade.empty()) decide(detail::furthest(o), keeping::on_device);
+}
+
+// Plans that leave weights on the host, or their state, nothing measures, so that no search finds them.
+CFP_INLINE void session::parts::choose_as_saved(const std::string& path) {
+  const std::string text = detail::whole_file(path).value_or("");
+  const auto says = [&](const char* what) { return text.find(what) != std::string::npos; };
+  const bool on_host = says(" on the host"), again = says(" recomputed"), regathered = says("/regathered");
+  if (on_host || again || regathered)
+    decide(regathered ? axis_choice::regathered : detail::furthest(o),
+           on_host ? keeping::weights_on_host : keeping::on_device);
+  else choose_what_is_kept();
 }
 
 CFP_INLINE const found_plan& session::parts::search() {

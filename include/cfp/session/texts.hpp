@@ -44,9 +44,23 @@ inline std::string said_of(const training& how, number type) {
 inline double mib(long bytes) { return static_cast<double>(bytes) / 1048576; }
 inline double gib(long bytes) { return static_cast<double>(bytes) / 1073741824; }
 
+// "2x4", or the axes' own names where somebody gave them.
+inline std::string short_mesh(const std::string& mesh) {
+  std::string out;
+  bool own = false;
+  for (const char* axis : {"x=", "y=", "z="}) {
+    const std::size_t at = mesh.find(axis);
+    if (at == std::string::npos) continue;
+    out += (out.empty() ? "" : "x") + mesh.substr(at + 2, mesh.find(',', at) - at - 2);
+  }
+  for (std::size_t at = 0; (at = mesh.find('=', at)) != std::string::npos; ++at)
+    own = own || at == 0 || mesh[at - 1] < 'x' || mesh[at - 1] > 'z' || (at > 1 && mesh[at - 2] != ',');
+  return own ? mesh : out;
+}
+
 /// "1.50 MiB: 2 ar, ag", or nothing.
 inline std::string sent_text(const collective_count& n) {
-  static constexpr const char* brief[] = {"ar", "ag", "rs", "aa", "bc"};
+  static constexpr const char* brief[] = {"ar", "ag", "rs", "aa", "bc", "send"};
   std::string out;
   for (std::size_t k = 0; k < n.calls.size(); ++k)
     if (n.calls[k] > 0)
@@ -126,7 +140,8 @@ inline std::string legend(const std::vector<plan_line>& lines) {
         "inputs";
   if (any(", the rest on the host")) out += ";\nthe rest on the host: of what the part makes, until backward reads it";
   if (any(", border on the host")) out += ";\nborder on the host: what it reads of other layers, until backward does";
-  if (any(", state on the host")) out += ";\nstate on the host: of the optimizer, brought to the device for its update";
+  if (any("state on the host")) out += ";\nstate on the host: of the optimizer, brought to the device for its update";
+  if (any(", weights and state")) out += ";\nweights on the host: in 32 bits, brought whenever something reads them";
   const bool sends =
       std::any_of(lines.begin(), lines.end(), [](const plan_line& l) { return l.sent.total_bytes() > 0; });
   if (sends) out += ";\nar, ag, rs, aa: all-reduce, all-gather, reduce-scatter, all-to-all";
@@ -151,6 +166,16 @@ inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>
   }
   if (const std::size_t left = lines.size() - shown.size(); left > 0)
     out << left << " decisions that take no time and send nothing are left out\n";
+  return out;
+}
+
+inline std::ostream& print_memory(std::ostream& out, const memory_split& m) {
+  out << printed(
+      "memory of a rank, MiB: weights %.1f, optimizer %.1f, kept for backward %.1f, transient (gradients too) %.1f\n",
+      mib(m.weight_bytes), mib(m.state_bytes), mib(m.kept_bytes), mib(m.transient_bytes));
+  if (m.host_state_bytes + m.host_kept_bytes > 0)
+    out << printed("on the host, MiB: weights and optimizer %.1f, kept for backward %.1f\n", mib(m.host_state_bytes),
+                   mib(m.host_kept_bytes));
   return out;
 }
 

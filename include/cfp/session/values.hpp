@@ -52,8 +52,14 @@ struct plan_line {
   long times = 1;           ///< decisions of so many layers in a row it stands for (`repeat_layers`)
 };
 
+/// What memory of a rank holds under a plan, bytes.
+struct memory_split {
+  long weight_bytes = 0, state_bytes = 0, kept_bytes = 0, transient_bytes = 0;
+  long host_state_bytes = 0, host_kept_bytes = 0;  ///< in memory of its host; state: with weights that rest there
+};
+
 /// What planning found.
-struct found_plan {
+struct found_plan : memory_split {
   std::string model{}, mesh{};
   plan best{};
   std::vector<plan_line> lines{};
@@ -68,8 +74,8 @@ struct found_plan {
   int tried = 0;           ///< plans whose segments were run whole
   double gap = 0;          ///< how much faster, relatively, an untried plan might be
   bool from_file = false;  ///< nothing was measured
-  long peak_bytes = 0, weight_bytes = 0, state_bytes = 0, kept_bytes = 0, transient_bytes = 0;  ///< of a rank
-  long host_state_bytes = 0, host_kept_bytes = 0;  ///< the same in memory of a rank's host
+  long peak_bytes = 0;     ///< of a rank, with what is beside a plan
+  long limit_bytes = 0;    ///< most that a rank may take, of which `peak_bytes` is; 0: there is no limit
   /// Of a rank's GPU: all its memory, and what contexts, NCCL, libraries and others take of it. 0: there is none.
   long device_bytes = 0, taken_bytes = 0;
 
@@ -106,6 +112,7 @@ struct plan_comparison {
     long predicted_peak = 0, measured_peak = 0;  ///< bytes of a rank
     collective_count sent{}, inferred{};         ///< by each rank in a step: counted, and as the rules say
     double outside = 0;                          ///< share of a step outside kernels and conversions
+    bool fits = true;                            ///< within the limit of memory, by what is predicted
   };
   std::vector<entry> plans{};
   double tokens = 0;  ///< of a step, as the shapes of the inputs say: elements of the largest input of indices
@@ -118,10 +125,10 @@ struct plan_comparison {
       if (!(e.sent == e.inferred)) return false;
     return true;
   }
-  /// Whether a compared plan is faster than the found one, on fresh steps too.
+  /// Whether a compared plan that fits is faster than the found one, on fresh steps too.
   bool beaten() const {
     for (const entry& e : plans)
-      if (e.ratio[2] < 0.95) return true;
+      if (e.fits && e.ratio[2] < 0.95) return true;
     return false;
   }
   std::string json() const;

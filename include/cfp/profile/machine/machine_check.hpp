@@ -50,16 +50,23 @@ struct machine_check {
 
   void device() const {
     const device_type& d = m.device;
+    if (m.name.empty() || d.name.empty())
+      refuse(std::string(m.name.empty() ? "" : "device.") + "name must not be empty");
     if (d.product_rate.empty()) refuse("device.product_rate must have at least one type");
     for (const auto& [type, rate] : d.product_rate) positive("device.product_rate." + type, rate);
     positive("device.bandwidth", d.bandwidth);
     positive("device.memory", static_cast<double>(d.memory));
-    not_negative("device.host_bandwidth", d.host_bandwidth);
-    not_negative("device.launch", d.launch);
-    not_negative("device.hand_over", d.hand_over);
+    must(
+        d.host_bandwidth == 0 || (d.host_bandwidth >= 1e6 && d.host_bandwidth <= d.bandwidth), "device.host_bandwidth",
+        d.host_bandwidth,
+        ("0 (nothing may rest there) or from 1e6 bytes per second to device.bandwidth, " + detail::spelled(d.bandwidth))
+            .c_str());
+    must(d.launch >= 0 && d.launch <= 1, "device.launch", d.launch, "from 0 to 1 second");
+    must(d.hand_over >= 0 && d.hand_over <= 1, "device.hand_over", d.hand_over, "from 0 to 1 second");
     positive("device.processors", d.processors);
-    positive("device.tile", d.tile);
-    positive("device.tile_depth", d.tile_depth);
+    must(d.tile >= 1 && d.tile == std::floor(d.tile), "device.tile", d.tile, "a whole number, 1 or more");
+    must(d.tile_depth >= 1 && d.tile_depth == std::floor(d.tile_depth), "device.tile_depth", d.tile_depth,
+         "a whole number, 1 or more");
     must(d.contention >= 1 && d.contention <= 2, "device.contention", d.contention,
          "from 1 (none) to 2 (one stands still while the other runs)");
   }

@@ -1,0 +1,38 @@
+// What is said where no plan fits on a machine.
+#pragma once
+
+#include <cfp/plan/machine_options.hpp>
+#include <cfp/profile/machine/machine.hpp>
+#include <cfp/session/plan_for.hpp>
+#include <cfp/session/texts.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace cfp::inline v0_1::detail {
+
+/// What the leanest plan needs against the limit, and what was not allowed that might have helped.
+inline std::string unfit(const machine_plan& p, const machine& m, const machine_plan_options& o) {
+  const long limit = o.memory > 0 ? o.memory : m.device.memory;
+  const machine_plan::on_mesh* leanest = nullptr;
+  std::size_t left_out = 0;
+  for (const machine_plan::on_mesh& on : p.meshes) {
+    left_out += !on.searched;
+    if (on.searched && on.least_bytes > 0 && (leanest == nullptr || on.least_bytes < leanest->least_bytes))
+      leanest = &on;
+  }
+  std::string out = printed("no plan fits in %.2f GiB (%ld bytes) of a device", gib(limit), limit);
+  if (leanest != nullptr)
+    out += printed("; the leanest plan tried, on mesh %s, needs %.2f GiB, %.2f more", short_mesh(leanest->mesh).c_str(),
+                   gib(leanest->least_bytes), gib(leanest->least_bytes - limit));
+  if (left_out > 0)
+    out += printed("; %zu of %zu meshes were left out, for the %.3g seconds given were over: give more", left_out,
+                   p.meshes.size(), o.seconds);
+  else if (o.seconds < 1e9) out += printed("; the search was given %.3g seconds, which may be too few", o.seconds);
+  if (o.recompute == recomputing::none) out += "; nothing may be computed again, which would take less memory";
+  else if (!(m.device.host_bandwidth > 0))
+    out += "; nothing may rest on the host, for machine " + m.name + " has no device.host_bandwidth";
+  return out;
+}
+
+}  // namespace cfp::detail
