@@ -493,7 +493,7 @@ TEST_CASE("parts of equal fingerprints are isomorphic, of different fingerprints
   CHECK(different > 300);
 }
 
-TEST_CASE("decisions that are alike share their choices, which are those of each alone") {
+TEST_CASE("decisions that are alike share their choices, which are those of each alone", "[heavy]") {
   for (const subject& x : all_subjects()) {
     INFO(x.name);
     const graph g = differentiate(x.forward);

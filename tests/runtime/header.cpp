@@ -80,7 +80,7 @@ const std::string uses = "#include \"plan.hpp\"\n";
 
 }  // namespace
 
-TEST_CASE("a plan's header compiles, and does not with one placement changed") {
+TEST_CASE("a plan's header compiles, and does not with one placement changed", "[heavy]") {
   model net;
   net.recorded.loss = small_model<32>(net).id;
   const graph g = differentiate(refine(net.recorded));
@@ -165,7 +165,7 @@ TEST_CASE("a plan's header knows clipping, micro-batches and numbers of two byte
   }
 }
 
-TEST_CASE("a plan's header compiles for every model carried, and for random graphs with factors of size 1") {
+TEST_CASE("a plan's header compiles for every model carried, and for random graphs with factors of size 1", "[heavy]") {
   // Models that differ in sizes alone have the same header but for them: of each kind one is compiled, CFP_TEST_HEADERS
   // has all of them compiled. Many headers are one program.
   const bool all = std::getenv("CFP_TEST_HEADERS") != nullptr;
@@ -220,7 +220,7 @@ TEST_CASE("a plan's header of another version is refused") {
   CHECK(why.find("header is of version 2, this reads 1") != std::string::npos);
 }
 
-TEST_CASE("a plan's header knows the model and the mesh it was made for") {
+TEST_CASE("a plan's header knows the model and the mesh it was made for", "[heavy]") {
   model net;
   net.recorded.loss = small_model<32>(net).id;
   const graph g = differentiate(refine(net.recorded));

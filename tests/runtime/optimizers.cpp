@@ -1,5 +1,6 @@
 // Optimizers of less state: sizes, formulas, and that plans train by them as one rank does.
 #include "../catch.hpp"
+#include "../from_environment.hpp"
 
 #include "small.hpp"
 
@@ -251,6 +252,7 @@ TEST_CASE("moments in fewer bytes train nearly as those of 32 bits do") {
       return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
     };
     for (const long bytes : {8l, 4l, 2l}) {
+      if (sanitized && (bytes > 2 || name != std::string("gpt"))) continue;
       const std::vector<double> right = losses(optimizer_form::adamw_float32, mesh_of({1}), bytes);
       CHECK(right.back() < 0.9 * right.front());
       for (const optimizer_form form : {optimizer_form::adamw_bfloat16, optimizer_form::adamw_8bit})

@@ -431,7 +431,8 @@ TEST_CASE("plans keep what fits, and are never behind those that compute all or 
   CHECK(fits_only_so > 0);
 }
 
-TEST_CASE("optimizer state rests on the host where that is the fastest that fits, and no more of it than must") {
+TEST_CASE("optimizer state rests on the host where that is the fastest that fits, and no more of it than must",
+          "[heavy]") {
   const eight_layers on;
   machine_options o = on.o;
   const auto found = [&](bool may_host, long memory) {
@@ -468,7 +469,7 @@ TEST_CASE("optimizer state rests on the host where that is the fastest that fits
   CHECK(with.best()->when.ms <= 1.002 * without.best()->when.ms);
 }
 
-TEST_CASE("what backward reads rests on the host where to compute it again does not save enough") {
+TEST_CASE("what backward reads rests on the host where to compute it again does not save enough", "[heavy]") {
   const eight_layers on;
   machine_options o = on.o;
   const auto found = [&](double host_bandwidth, long memory) {

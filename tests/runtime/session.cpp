@@ -631,7 +631,7 @@ TEST_CASE("an operator without a kernel is named with the line to add") {
              {"operator 'gated' is not in the catalogue: give the session .kernels = cfp::kernels_of<gated_t>()"}));
 }
 
-TEST_CASE("a callback says that it is enough") {
+TEST_CASE("a callback says that it is enough", "[heavy]") {
   session s(own_model(8), with_kernels());
   const batch_source rows = rows_of(8);
   long last = 0;
