@@ -19,7 +19,7 @@ BEGIN {
   may["families"] = " model op file core "
   may["backend"] = " program communicator model op file core "
   may["profile"] = " backend program pipeline block solve model op file core "
-  may["plan"] = " profile program block solve model op core "
+  may["plan"] = " profile program pipeline block solve model op core "
   may["export"] = " plan program block model op file core "
   may["session"] = " export plan profile backend program block solve families communicator model op file core "
   # A word of others, and the header that has it.

@@ -13,6 +13,7 @@ namespace cfp::inline v0_1 {
 /// Bytes a program keeps (weights, optimizer state, activations saved for backward) and bytes beyond them at its peak.
 struct program_memory {
   long kept = 0, transient = 0;
+  long resting = 0;  ///< of what it keeps: weights, state, sums of gradients, which are there whatever runs
 };
 
 /// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
@@ -48,7 +49,7 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
     if (p.buffers[b].left_over ||
         (p.buffers[b].persistent &&
          (role == value_role::weight || role == value_role::state || role == value_role::accumulator)))
-      m.kept += p.buffers[b].bytes;
+      m.resting += p.buffers[b].bytes;
     else if (p.buffers[b].persistent)
       (saved[b] && role == value_role::activation && !is_remade(p.buffers[b].value) ? kept_outside : m.transient) +=
           p.buffers[b].bytes;
@@ -56,7 +57,7 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
     else if (!p.buffers[b].persistent && waits[b]) waiting += p.buffers[b].bytes;
   }
   const long most = std::max(kept_outside + kept_in_arena, waiting);
-  m.kept += most;
+  m.kept = m.resting + most;
   m.transient += std::max(0L, kept_outside + p.arena_bytes - most);
   return m;
 }

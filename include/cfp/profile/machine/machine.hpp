@@ -81,6 +81,18 @@ struct machine {
   friend bool operator==(const machine&, const machine&) = default;
 };
 
+/// Its first so many devices, as far as its levels join so many and no others; of the sweeps those among them.
+inline machine innermost(machine m, int devices) {
+  for (std::size_t l = m.levels.size(); l-- > 0;) {
+    const int unit = m.unit(l);
+    m.levels[l].joins = std::max(1, devices / unit);
+    if (devices >= unit) break;
+  }
+  while (m.levels.size() > 1 && m.levels.back().joins == 1) m.levels.pop_back();
+  std::erase_if(m.sweeps, [&](const collective_sweep& w) { return w.devices * w.at_once > m.devices(); });
+  return m;
+}
+
 /// Links that take a latency per collective (seconds), and its bytes over a bandwidth (per second a device sends).
 struct plain_links {
   double latency = 1e-5, bandwidth = 1e11;

@@ -44,14 +44,15 @@ class roofline : public cost_builder {
     return ms;
   }
 
+ protected:
+  described_times times_;
+
  private:
   double share(std::size_t way, const instruction& i, const program& p) const {
     if (!i.communicates()) return 1;
     const int v = p[i.in[0]].value;
     return g_[v].role == value_role::weight || is_weight_gradient(g_, v) ? of_weights[way] : 1;
   }
-
-  described_times times_;
 };
 
 }  // namespace cfp

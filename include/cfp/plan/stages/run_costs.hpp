@@ -1,0 +1,165 @@
+// The costs of decisions by segments, and those of a run of segments alone.
+#pragma once
+
+#include <cfp/block/decisions.hpp>
+#include <cfp/block/repeats.hpp>
+#include <cfp/plan/stages/stage_pricing.hpp>
+#include <cfp/solve/stages.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// The cost graph of some segments alone; what they exchange with others is none of it.
+struct run_part {
+  const stage_costs* of = nullptr;
+  std::vector<std::size_t> nodes, edges;  ///< of all
+  cost_graph costs;                       ///< milliseconds of a step; memory with one micro-batch under way
+
+  /// Bytes that rest there at least.
+  double least_resting() const {
+    double out = 0;
+    for (const std::size_t n : nodes) {
+      const shared_table& bytes = of->resting.nodes[n].time;
+      if (!bytes.empty()) out += *std::min_element(bytes.begin(), bytes.end());
+    }
+    return out;
+  }
+
+  /// With so many micro-batches under way.
+  cost_graph with(int held) const {
+    cost_graph out = costs;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      std::vector<std::int64_t>& bytes = out.nodes[n].memory;
+      for (std::size_t c = 0; c < bytes.size(); ++c) bytes[c] = resting(n, c) + held * (bytes[c] - resting(n, c));
+    }
+    return out;
+  }
+
+  /// What choices take, one per node, in a step of so many micro-batches.
+  stage_option option(const std::vector<int>& choices, int micro_batches) const {
+    stage_option out;
+    double transient = 0;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const auto c = static_cast<std::size_t>(choices[n]);
+      out.forward += of->forward.nodes[nodes[n]].time[c];
+      out.backward += of->backward.nodes[nodes[n]].time[c];
+      out.update += of->once.nodes[nodes[n]].time[c];
+      const auto rests = static_cast<double>(resting(n, c));
+      out.always += rests, out.kept += static_cast<double>(costs.nodes[n].memory[c]) - rests;
+      if (!costs.nodes[n].transient.empty())
+        transient = std::max(transient, static_cast<double>(costs.nodes[n].transient[c]));
+    }
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      const auto a = static_cast<std::size_t>(costs.edges[e].from), b = static_cast<std::size_t>(costs.edges[e].to);
+      const std::size_t i =
+          static_cast<std::size_t>(choices[a]) * costs.nodes[b].time.size() + static_cast<std::size_t>(choices[b]);
+      out.forward += of->forward.edges[edges[e]].time[i];
+      out.backward += of->backward.edges[edges[e]].time[i];
+      out.update += of->once.edges[edges[e]].time[i];
+    }
+    out.forward /= micro_batches, out.backward /= micro_batches;
+    out.always += transient;
+    return out;
+  }
+
+ private:
+  std::int64_t resting(std::size_t n, std::size_t choice) const {
+    const shared_table& bytes = of->resting.nodes[nodes[n]].time;
+    return static_cast<std::int64_t>(bytes.empty() ? 0 : bytes[choice]);
+  }
+};
+
+class run_costs {
+ public:
+  run_costs(const graph& g, const repeats& r, const decision_graph& d, stage_costs costs)
+      : costs_(std::move(costs)), nodes_(r.operations.size()), edges_(r.operations.size()), place_(d.nodes.size()) {
+    std::vector<int> segment(d.nodes.size());
+    int last = 0;
+    for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+      const int of = segment_of(g, r, d.nodes[n]);
+      segment[n] = last = of >= 0 ? of : last;
+      place_[n] = static_cast<int>(nodes_[at(last)].size());
+      nodes_[at(last)].push_back(n);
+    }
+    for (std::size_t e = 0; e < d.edges.size(); ++e) {
+      const int a = segment[at(d.edges[e].from)], b = segment[at(d.edges[e].to)];
+      edges_[at(std::max(a, b))].push_back({e, std::min(a, b), b - a});
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) find_kind(i);
+  }
+  run_costs(const run_costs&) = delete;
+  run_costs& operator=(const run_costs&) = delete;
+
+  int segments() const { return static_cast<int>(nodes_.size()); }
+  /// Runs of the same numbers have the same costs.
+  std::vector<int> kinds(int first, int end) const { return {kind_.begin() + first, kind_.begin() + end}; }
+  std::vector<std::size_t> nodes(int first, int end) const {
+    std::vector<std::size_t> out;
+    for (int i = first; i < end; ++i) out.insert(out.end(), nodes_[at(i)].begin(), nodes_[at(i)].end());
+    return out;
+  }
+
+  run_part part(int first, int end) const {
+    run_part out{&costs_, nodes(first, end), {}, {}};
+    std::vector<int> number(place_.size(), -1);
+    for (const std::size_t n : out.nodes) {
+      number[n] = static_cast<int>(out.costs.nodes.size());
+      out.costs.nodes.push_back(costs_.whole.nodes[n]);
+    }
+    for (int i = first; i < end; ++i)
+      for (const inner_edge& e : edges_[at(i)]) {
+        if (e.lowest < first) continue;
+        const cost_edge& x = costs_.whole.edges[e.edge];
+        out.edges.push_back(e.edge);
+        out.costs.edges.push_back({number[at(x.from)], number[at(x.to)], x.time});
+      }
+    return out;
+  }
+
+ private:
+  struct inner_edge {
+    std::size_t edge = 0;
+    int lowest = 0, along = 0;  // the first segment of its ends, and how many it goes on
+  };
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  static int segment_of(const graph& g, const repeats& r, const decision& n) {
+    for (const int o : n.operations)
+      if (r.of_operation[at(o)] >= 0) return r.of_operation[at(o)];
+    if (!n.operations.empty()) return -1;
+    const int maker = g[n.index].producer;
+    return maker >= 0 ? r.of_operation[at(maker)] : r.of_value[at(n.index)];
+  }
+
+  // Segments whose numbers are the same ones are of one kind.
+  void find_kind(std::size_t i) {
+    const auto id = [](const shared_table& t) { return reinterpret_cast<std::intptr_t>(t.id()); };
+    std::vector<std::intptr_t> ids;
+    for (const std::size_t n : nodes_[i]) {
+      const shared_table& t = costs_.whole.nodes[n].time;
+      const bool nothing = std::all_of(t.begin(), t.end(), [](double ms) { return ms == 0; });
+      ids.push_back(nothing ? -static_cast<std::intptr_t>(t.size()) : id(t));  // of those not all share one
+    }
+    for (const inner_edge& e : edges_[i]) {
+      const cost_edge& x = costs_.whole.edges[e.edge];
+      const int from = place_[at(x.from)], to = place_[at(x.to)];
+      ids.insert(ids.end(), {id(x.time), e.along, static_cast<int>(i) - e.lowest, from, to});
+    }
+    kind_.push_back(kinds_.try_emplace(std::move(ids), static_cast<int>(kinds_.size())).first->second);
+  }
+
+  const stage_costs costs_;
+  std::vector<std::vector<std::size_t>> nodes_;  // of each segment
+  std::vector<std::vector<inner_edge>> edges_;   // of each, that the last of their ends is in
+  std::vector<int> place_;                       // of each node, among those of its segment
+  std::vector<int> kind_;                        // of each segment
+  std::map<std::vector<std::intptr_t>, int> kinds_;
+};
+
+}  // namespace cfp

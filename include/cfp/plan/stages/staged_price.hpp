@@ -1,0 +1,75 @@
+// What a step of a pipeline takes on a described machine, and the memory of its devices, by the programs it becomes.
+// Beyond some micro-batches each takes as long as the one before.
+#pragma once
+
+#include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/profile/machine/described_times.hpp>
+#include <cfp/profile/machine/stage_timeline.hpp>
+#include <cfp/program/memory.hpp>
+#include <cfp/program/stages/lower_stages.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Stages of a model: how it is cut, what each does on its ranks, and when.
+struct staged_layout {
+  mesh_shape inside;                ///< ranks of a stage
+  int places = 1, chunks = 1;       ///< ranks along the stages, and stages of each
+  std::string schedule = "1f1b";    ///< of `named_schedules`
+  std::vector<int> first;           ///< forward operations that stages but the first begin with
+  std::vector<stage_cost> costs{};  ///< of each stage, for the order of what is sent; none: forward 1, backward 2
+
+  pipeline_schedule schedule_of(int micro_batches) const {
+    return schedule_named(schedule, {places, micro_batches, chunks, costs.empty() ? stage_cost{} : costs.front()});
+  }
+};
+
+struct staged_price {
+  double ms = 0;    ///< of a step
+  double idle = 0;  ///< of the time of all ranks, the part in which their operators do nothing
+  long peak = 0;    ///< bytes of the device that takes most
+};
+
+/// The training graph of a model in so many micro-batches.
+using graph_of_passes = std::function<graph(int micro_batches)>;
+
+namespace detail {
+
+inline staged_price price_of(const graph& g, const sharding& plan, const staged_layout& layout, const machine& m,
+                             const target& on) {
+  const stage_programs p = lower_stages(
+      g, layout.inside, plan, {layout.first, layout.schedule_of(g.passes), layout.costs}, on, {.overlap = true});
+  described_times times(m, p.along[0].mesh);
+  std::vector<std::vector<double>> ms;
+  staged_price out;
+  for (const program& one : p.along) {
+    ms.emplace_back();
+    for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
+    out.peak = std::max(out.peak, predicted_peak(one));
+  }
+  const stage_timeline all = simulate(p.along, ms, m.device.contention, 1000 * m.device.hand_over);
+  out.ms = all.ms, out.idle = all.idle();
+  return out;
+}
+
+}  // namespace detail
+
+/// Priced by few micro-batches where there are many: two schedules, the longer of which says what each more takes.
+inline staged_price price_of(const graph_of_passes& model, const sharding& plan, const staged_layout& layout,
+                             const machine& m, const target& on, int micro_batches) {
+  const int few = 2 * layout.places, more = 3 * layout.places;
+  if (micro_batches <= more) return detail::price_of(model(micro_batches), plan, layout, m, on);
+  const staged_price a = detail::price_of(model(few), plan, layout, m, on);
+  staged_price out = detail::price_of(model(more), plan, layout, m, on);
+  const double busy = (1 - out.idle) * out.ms / more * micro_batches;
+  out.ms = a.ms + (out.ms - a.ms) / (more - few) * (micro_batches - few);
+  out.idle = 1 - busy / out.ms;
+  return out;
+}
+
+}  // namespace cfp
