@@ -1,0 +1,225 @@
+// The plans of a model in stages: in micro-batches of so many rows, on one mesh inside of so many places.
+#pragma once
+
+#include <cfp/plan/mesh_plans.hpp>
+#include <cfp/plan/stages/run_costs.hpp>
+#include <cfp/plan/stages/stage_borders.hpp>
+#include <cfp/plan/stages/stage_pricing.hpp>
+#include <cfp/plan/stages/stage_tables.hpp>
+#include <cfp/plan/stages/staged_price.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+struct staged_plan {
+  staged_layout layout;
+  long rows = 1;          ///< of a micro-batch, of all ranks of a stage together
+  int micro_batches = 1;  ///< of a step
+  std::vector<int> ends;  ///< of each stage, the first segment that is not its
+  std::vector<int> choices;
+  sharding plan;
+  staged_price price;
+  double sums_ms = 0;   ///< what it takes by sums of parts
+  double bound_ms = 0;  ///< that no plan of its mesh, micro-batches and schedule is below by sums of parts
+};
+
+struct staged_options {
+  machine_options machine{};            ///< memory, what is recomputed, what it is lowered for
+  std::vector<int> places{};            ///< along the stages; none: all that the machine's devices can be
+  std::vector<int> chunks{1, 2, 4, 5};  ///< stages of a rank that are tried
+  int axes = 2;                         ///< most of the mesh inside
+  int most_micro_batches = 512;
+  std::function<void(const std::string&)> tell{};
+};
+
+/// A model of so many rows in a pass, in so many passes.
+using graph_of_rows = std::function<graph(long rows, int micro_batches)>;
+
+namespace detail {
+
+// One model in micro-batches of so many rows, on one mesh inside and so many places.
+class one_layout {
+ public:
+  one_layout(const graph_of_rows& model, long rows, int micro_batches, const planned_graph& planned, const machine& m,
+             const mesh_shape& inside, int places, const staged_options& options)
+      : base_(begun(inside, places, rows, micro_batches)),
+        model_([&model, rows](int passes) { return model(rows, passes); }), machine_(m), planned_(planned),
+        stage_(innermost(m, inside.devices())), conversions_(stage_, inside), of_all_(m, with_stages(inside, places)),
+        options_(options), on_(options.machine.on(m.device.memory, conversions_.prices)),
+        times_(stage_, inside, options.machine.known), decisions_(decided(planned, inside, options.machine)),
+        costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
+        borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
+
+  /// The fastest of those that are faster than `below`, by programs.
+  std::optional<staged_plan> run(double below) {
+    std::optional<staged_plan> best;
+    for (const int chunks : options_.chunks) {
+      if (chunks > 1 && base_.micro_batches % base_.layout.places != 0) continue;
+      std::optional<staged_plan> found = chunks == 1 ? in_stages(below) : interleaved_in(chunks, below);
+      if (!found) continue;
+      below = found->price.ms;
+      best = std::move(found);
+    }
+    return best;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static constexpr int tries = 4;
+
+  static staged_plan begun(const mesh_shape& inside, int places, long rows, int micro_batches) {
+    staged_plan out;
+    out.layout.inside = inside, out.layout.places = places;
+    out.rows = rows, out.micro_batches = micro_batches;
+    return out;
+  }
+  stage_costs priced_all(const decision_graph& d) {
+    return stage_pricing(planned_.g, base_.layout.inside, d, times_, on_.lowered_for, &conversions_.known).prices();
+  }
+  // Decisions that may compute again what they keep, where that is allowed; their first choices keep all.
+  const run_costs* less() {
+    if (options_.machine.recompute == recomputing::none) return nullptr;
+    if (!less_costs_) {
+      less_.emplace(decided(planned_, base_.layout.inside, options_.machine, {}, true));
+      less_costs_.emplace(planned_.g, planned_.again, *less_, priced_all(*less_));
+    }
+    return &*less_costs_;
+  }
+
+  stage_tables tables(std::int64_t memory, double below) {
+    stage_tables::limits l;
+    l.micro_batches = base_.micro_batches;
+    l.memory = memory;
+    l.free = on_.of_solver(), l.within = on_.of_solver(0.1);
+    l.below = below;
+    return {costs_, [this] { return less(); }, l};
+  }
+
+  std::optional<staged_plan> in_stages(double below) {
+    std::int64_t memory = on_.memory;
+    for (int n = 0; n < tries; ++n) {
+      stage_tables t = tables(memory, below * (1 + on_.unsure));
+      const double all = t.least_ms(0, t.segments()), m = base_.micro_batches;
+      if (all / m * (1 + (m - 1) / base_.layout.places) > below * (1 + on_.unsure)) return std::nullopt;
+      stage_problem p;
+      p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
+      if (p.stages > p.layers) return std::nullopt;
+      p.memory = static_cast<double>(memory);
+      p.options = [&](int first, int end) -> const std::vector<stage_option>& {
+        return t.options(first, end, std::min(p.stages, p.micro_batches));
+      };
+      p.border = [&](int s) { return borders_[at(s)]; };
+      const stage_solution s = best_stages(p, staged_schedule::one_forward_one_backward, 2000);
+      if (!s.feasible() || s.ms > below * (1 + on_.unsure)) return std::nullopt;
+      staged_plan out = base_;
+      out.ends = s.ends, out.sums_ms = s.ms, out.bound_ms = s.bound;
+      if (priced(out, t, s.option, "1f1b", below)) return out;
+      if (out.price.peak <= on_.memory) return std::nullopt;
+      memory -= out.price.peak - on_.memory + on_.memory / 1000;
+    }
+    return std::nullopt;
+  }
+
+  // Runs of segments of about as long, `chunks` of them for each place.
+  std::optional<staged_plan> interleaved_in(int chunks, double below) {
+    const int places = base_.layout.places, stages = places * chunks;
+    std::int64_t memory = on_.memory;
+    for (int n = 0; n < tries; ++n) {
+      stage_tables t = tables(memory / chunks, std::numeric_limits<double>::infinity());
+      if (stages > t.segments()) return std::nullopt;
+      staged_plan out = base_;
+      out.layout.chunks = chunks;
+      std::vector<stage_option> chosen;
+      if (!even(t, stages, out.ends, chosen)) return std::nullopt;
+      if (priced(out, t, chosen, "interleaved", below)) return out;
+      if (out.price.peak <= on_.memory) return std::nullopt;
+      memory -= out.price.peak - on_.memory + on_.memory / 1000;
+    }
+    return std::nullopt;
+  }
+
+  // Of equal segments each stage has as many; the first has what is before them, the last what is behind.
+  bool even(stage_tables& t, int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) {
+    const auto [from, to] = longest_stretch();
+    const int layers = to - from;
+    if (layers % stages != 0) return false;
+    ends.clear();
+    for (int s = 1; s <= stages; ++s) ends.push_back(s == stages ? t.segments() : from + layers / stages * s);
+    for (int s = 0; s < stages; ++s) {
+      const int rank = s % base_.layout.places, places = base_.layout.places, chunks = stages / places;
+      const int under_way = 2 * (places - rank - 1) + (chunks - 1) * places + 1;  // of all its stages together
+      const int held = std::min((under_way + chunks - 1) / chunks, base_.micro_batches);
+      const std::vector<stage_option>& all = t.options(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], held);
+      const auto fits = [&](const stage_option& o) {
+        return o.always + held * o.kept <= static_cast<double>(t.memory());
+      };
+      const auto o = std::find_if(all.begin(), all.end(), fits);
+      if (o == all.end()) return false;
+      chosen.push_back(*o);
+    }
+    return true;
+  }
+  std::pair<int, int> longest_stretch() const {
+    std::pair<int, int> best{0, 0};
+    const std::vector<bool>& like = planned_.again.like_next;
+    for (int i = 0; i < static_cast<int>(like.size()); ++i) {
+      int end = i;
+      while (end + 1 < static_cast<int>(like.size()) && like[at(end)]) ++end;
+      if (end + 1 - i > best.second - best.first) best = {i, end + 1};
+      i = end;
+    }
+    return best;
+  }
+
+  // By its programs; whether it fits and is faster than `below`.
+  bool priced(staged_plan& out, stage_tables& t, const std::vector<stage_option>& chosen, const char* schedule,
+              double below) {
+    out.layout.schedule = schedule;
+    out.choices.assign(decisions_.nodes.size(), 0);
+    for (std::size_t s = 0; s < chosen.size(); ++s) {
+      const int first = s > 0 ? out.ends[s - 1] : 0;
+      t.choose(first, out.ends[s], chosen[s].id, out.choices);
+      if (s > 0) out.layout.first.push_back(planned_.again.operations[at(first)].front());
+      stage_cost c;
+      c.forward = chosen[s].forward;
+      c.backward_inputs = c.backward_weights = chosen[s].backward / 2;
+      if (s + 1 < chosen.size()) c.send_forward = borders_[at(out.ends[s])].forward;
+      if (s > 0) c.send_backward = borders_[at(first)].backward;
+      out.layout.costs.push_back(c);
+    }
+    out.plan = shard(planned_.g, less_ ? *less_ : decisions_, out.choices);
+    target on = on_.lowered_for;
+    on.prices = &of_all_;
+    out.price = price_of(model_, out.plan, out.layout, machine_, on, out.micro_batches);
+    return out.price.peak <= on_.memory && out.price.ms < below;
+  }
+
+  staged_plan base_;
+  const graph_of_passes model_;
+  const machine& machine_;
+  const planned_graph& planned_;
+  const machine stage_;
+  described_conversions conversions_;
+  const described_prices of_all_;  // conversions on the mesh with stages
+  const staged_options& options_;
+  const machine_options on_;
+  described_times times_;
+  const decision_graph decisions_;
+  const run_costs costs_;
+  std::optional<decision_graph> less_;
+  std::optional<run_costs> less_costs_;
+  const std::vector<border_cost> borders_;
+};
+
+}  // namespace detail
+
+}  // namespace cfp
