@@ -1,6 +1,7 @@
 // Random chains of layers with options for each run, and every plan there is of them.
 #pragma once
 
+#include <cfp/solve/other/layer_chain.hpp>
 #include <cfp/solve/other/stage_partition.hpp>
 
 #include <functional>
@@ -64,6 +65,49 @@ struct random_chain {
   std::vector<border_cost> borders;
   stage_problem p;
 };
+
+// Layers with strategies of their own, whole bytes each; `ratio`: backward takes so many times forward everywhere, or
+// anything.
+inline layer_chain random_layers(std::uint32_t seed, int most_layers, double ratio = 0) {
+  std::mt19937 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint32_t>(n)); };
+  const auto ms = [&](int n) {
+    const double forward = 0.25 * below(n), backward = 0.25 * below(2 * n);
+    return border_cost{forward, ratio > 0 ? ratio * forward : backward};
+  };
+  layer_chain c;
+  const int layers = 2 + below(most_layers - 1);
+  for (int i = 0; i < layers; ++i) {
+    c.strategies.emplace_back();
+    for (int k = 1 + below(3); k > 0; --k) {
+      const border_cost takes = ms(8);
+      c.strategies.back().push_back({takes.forward, takes.backward, 0, 1.0 + below(4), 1.0 + below(4), k});
+    }
+  }
+  c.convert.resize(c.strategies.size());
+  for (std::size_t i = 1; i < c.strategies.size() && below(4) > 0; ++i)
+    for (std::size_t k = 0; k < c.strategies[i - 1].size(); ++k) {
+      c.convert[i].emplace_back();
+      for (std::size_t l = 0; l < c.strategies[i].size(); ++l) c.convert[i].back().push_back(ms(3));
+    }
+  if (below(2) == 0)
+    for (int i = 0; i < layers; ++i) c.border.push_back(ms(5));
+  c.stages = 1 + below(std::min(layers, 3)), c.micro_batches = 1 + below(8);
+  if (below(3) > 0) c.memory = layers * (3.0 + below(8)) / c.stages;
+  return c;
+}
+
+// Every strategy for each of layers [first, end).
+inline void every_strategy(const layer_chain& c, int first, int end, std::vector<int>& chosen,
+                           const std::function<void(const std::vector<int>&)>& look) {
+  const std::size_t layer = static_cast<std::size_t>(first) + chosen.size();
+  if (layer == static_cast<std::size_t>(end)) return look(chosen);
+  for (std::size_t k = 0; k < c.strategies[layer].size(); ++k) {
+    chosen.push_back(static_cast<int>(k));
+    every_strategy(c, first, end, chosen, look);
+    chosen.pop_back();
+  }
+}
 
 using plan_visitor = std::function<void(const std::vector<int>&, const std::vector<stage_option>&)>;
 

@@ -7,7 +7,11 @@
 #include <cfp/solve/other/alpa_stages.hpp>
 #include <cfp/solve/other/dapple_stages.hpp>
 #include <cfp/solve/other/fastest_options.hpp>
+#include <cfp/solve/other/galvatron_layers.hpp>
+#include <cfp/solve/other/hybrid_strategies.hpp>
 #include <cfp/solve/other/pipedream_stages.hpp>
+#include <cfp/solve/other/terapipe_slices.hpp>
+#include <cfp/solve/other/uniap_stages.hpp>
 #include <cfp/solve/stages.hpp>
 
 namespace stage_policies_tests {
@@ -164,6 +168,148 @@ TEST_CASE("a choice within stages before the cut is worse than both at once") {
   CHECK(ours.ms < 0.9 * two_levels.ms);
   CHECK(two_levels.ends == std::vector<int>{1, 4});
   CHECK(one_level.ms == Approx(ours.ms));
+}
+
+TEST_CASE("Galvatron's strategies are as many as its paper says, before and after pruning") {
+  const auto count = [](int devices, bool mixes_data, bool recomputes = false) {
+    return hybrid_strategies(devices, {mixes_data, recomputes}).size();
+  };
+  CHECK(count(4, true) == 13);
+  CHECK(count(4, false) == 11);
+  CHECK(count(8, true) == 34);
+  CHECK(count(8, false) == 22);
+  CHECK(count(8, true, true) == 68);
+  CHECK(count(8, false, true) == 44);
+  CHECK(count(16, true) == 73);
+  CHECK(count(16, false) == 37);
+  std::string all;
+  for (const hybrid_strategy& s : hybrid_strategies(4)) all += to_string(s) + " ";
+  CHECK(all ==
+        "pp1-dp2-tp2 pp1-dp4 pp1-sdp2-tp2 pp1-sdp4 pp1-tp2-dp2 pp1-tp2-sdp2 pp1-tp4 pp2-dp2 pp2-sdp2 pp2-tp2 pp4 ");
+  CHECK_THROWS_AS(hybrid_strategies(6), bad_input);
+}
+
+TEST_CASE("Galvatron's strategies of layers take the least time of all that fit, to the last byte") {
+  int tighter = 0, refused = 0;
+  for (std::uint32_t seed = 0; seed < seeds(2000, 300, 60); ++seed) {
+    layer_chain c = chains::random_layers(seed, 6);
+    const int first = static_cast<int>(seed % 2), end = c.layers(), under_way = 1 + static_cast<int>(seed % 3);
+    std::vector<std::pair<double, double>> all;  // time and memory of every choice
+    std::vector<int> none;
+    chains::every_strategy(c, first, end, none, [&](const std::vector<int>& chosen) {
+      const stage_option o = stage_of(c, first, chosen);
+      all.emplace_back(c.micro_batches * (o.forward + o.backward) + o.update, o.always + o.kept * under_way);
+    });
+    const auto [best_ms, cap] = *std::min_element(all.begin(), all.end());
+    CAPTURE(seed, cap);
+    for (const double memory : {infinity, cap, cap - 1}) {
+      double best = infinity;
+      for (const auto& [ms, bytes] : all)
+        if (bytes <= memory) best = std::min(best, ms);
+      c.memory = memory;
+      const layer_choice found = galvatron_layers(c, first, end, under_way, 1);
+      REQUIRE(found.feasible() == (best < infinity));
+      refused += !found.feasible();
+      if (!found.feasible()) continue;
+      REQUIRE(found.ms == Approx(best).margin(1e-9));
+      const stage_option o = stage_of(c, first, found.strategies);
+      REQUIRE(o.always + o.kept * under_way <= memory);
+      REQUIRE(c.micro_batches * (o.forward + o.backward) == Approx(found.ms).margin(1e-9));
+      tighter += memory < cap && found.ms > best_ms + 1e-9;
+    }
+  }
+  CHECK(tighter > 20);
+  CHECK(refused > 0);
+  const layer_chain one = chains::random_layers(1, 2);
+  CHECK_THROWS_AS(galvatron_layers(one, 0, 9, 1, 1), bad_input);
+  CHECK_THROWS_AS(galvatron_layers(one, 0, 1, 1, 0), bad_input);
+}
+
+#ifdef CFP_HAS_CBC
+TEST_CASE("UniAP's program finds the least of its formula over placements and strategies") {
+  int feasible = 0, refused = 0;
+  for (std::uint32_t seed = 0; seed < seeds(1000, 60, 10); ++seed) {
+    const chain_stages c(chains::random_layers(seed, 6));
+    for (const staged_schedule kind : both) {
+      double best = infinity;
+      std::vector<int> none;
+      chains::every_strategy(c.chain, 0, c.chain.layers(), none, [&](const std::vector<int>& strategies) {
+        stage_problem one = c.problem;  // of these strategies alone
+        std::vector<stage_option> of(1);
+        one.options = [&](int first, int end) -> const std::vector<stage_option>& {
+          of[0] = stage_of(c.chain, first, {strategies.begin() + first, strategies.begin() + end});
+          return of;
+        };
+        best = std::min(best, least_of_all(one, kind, {c.chain.stages, c.chain.stages},
+                                           [&](const std::vector<int>& ends, const std::vector<stage_option>& o) {
+                                             return uniap_time(one, ends, o);
+                                           }));
+      });
+      const layer_plan found = uniap_stages(c.chain, kind);
+      CAPTURE(seed, c.chain.layers(), c.chain.stages, c.chain.micro_batches, c.chain.memory);
+      REQUIRE(found.proven);
+      REQUIRE(found.feasible() == (best < infinity));
+      found.feasible() ? ++feasible : ++refused;
+      if (!found.feasible()) continue;
+      REQUIRE(found.ms == Approx(best).margin(1e-6));
+      const std::vector<stage_option> options = c.options_of(found);
+      REQUIRE(static_cast<int>(options.size()) == c.chain.stages);
+      REQUIRE(uniap_time(c.problem, found.ends, options) == Approx(best).margin(1e-6));
+      for (std::size_t s = 0; s < options.size(); ++s)
+        REQUIRE(fits(c.problem, kind, options[s], static_cast<int>(options.size() - s)));
+    }
+  }
+  CHECK(feasible > 10);
+  CHECK(refused > 0);
+}
+
+TEST_CASE(
+    "where backward takes twice forward everywhere, UniAP's formula is GPipe's time, and its plan as good as ours") {
+  int feasible = 0;
+  for (std::uint32_t seed = 0; seed < seeds(1000, 40, 10); ++seed) {
+    const chain_stages c(chains::random_layers(seed, 5, 2));
+    const layer_plan found = uniap_stages(c.chain, staged_schedule::gpipe);
+    const stage_solution ours = best_stages(c.problem, staged_schedule::gpipe);
+    CAPTURE(seed);
+    REQUIRE(found.feasible() == ours.feasible());
+    if (!ours.feasible()) continue;
+    ++feasible;
+    REQUIRE(found.ms == Approx(ours.ms).margin(1e-6));
+    REQUIRE(uniap_time(c.problem, ours.ends, ours.option) == Approx(ours.ms).margin(1e-9));
+  }
+  CHECK(feasible > 5);
+}
+#endif
+
+TEST_CASE("TeraPipe's slices have the least time of all cuts of a sequence, and get no longer") {
+  std::mt19937 random(1);
+  for (int r = 0; r < 30; ++r) {
+    const auto part = [&] { return 0.05 * (1 + static_cast<int>(random() % 20)); };
+    const double start = 4 * part(), token = part(), pair = part() / 5;
+    slice_problem p;
+    p.tokens = r == 0 ? 14 : 6 + r % 7, p.stages = r == 0 ? 6 : 1 + r % 6;
+    p.ms = [&](int length, int context) { return start + token * length + pair * length * (context + length / 2.0); };
+    double best = infinity, uniform = infinity, no_longer = infinity;
+    for (unsigned cuts = 0; cuts < 1u << (p.tokens - 1); ++cuts) {
+      std::vector<int> lengths{1};
+      for (int t = 1; t < p.tokens; ++t) {
+        if ((cuts >> (t - 1) & 1) != 0) lengths.push_back(0);
+        ++lengths.back();
+      }
+      const double ms = terapipe_time(p, lengths);
+      best = std::min(best, ms);
+      if (*std::min_element(lengths.begin(), lengths.end()) == *std::max_element(lengths.begin(), lengths.end()))
+        uniform = std::min(uniform, ms);
+      if (std::is_sorted(lengths.rbegin(), lengths.rend())) no_longer = std::min(no_longer, ms);
+    }
+    const slice_plan found = terapipe_slices(p);
+    CAPTURE(r, start, token, pair, found.lengths);
+    REQUIRE(found.ms == Approx(best));
+    REQUIRE(found.ms <= uniform + 1e-9);
+    CHECK(no_longer == Approx(best));
+    CHECK(std::is_sorted(found.lengths.rbegin(), found.lengths.rend()));
+  }
+  CHECK_THROWS_AS(terapipe_slices({0, 1, {}}), bad_input);
 }
 
 }  // namespace stage_policies_tests
