@@ -67,7 +67,7 @@ struct random_chain {
 };
 
 // Layers with strategies of their own, whole bytes each; `ratio`: backward takes so many times forward everywhere, or
-// anything.
+// anything, with updates.
 inline layer_chain random_layers(std::uint32_t seed, int most_layers, double ratio = 0) {
   std::mt19937 random(seed);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint32_t>(n)); };
@@ -81,7 +81,8 @@ inline layer_chain random_layers(std::uint32_t seed, int most_layers, double rat
     c.strategies.emplace_back();
     for (int k = 1 + below(3); k > 0; --k) {
       const border_cost takes = ms(8);
-      c.strategies.back().push_back({takes.forward, takes.backward, 0, 1.0 + below(4), 1.0 + below(4), k});
+      const double update = ratio > 0 ? 0 : 0.25 * below(4);
+      c.strategies.back().push_back({takes.forward, takes.backward, update, 1.0 + below(4), 1.0 + below(4), k});
     }
   }
   c.convert.resize(c.strategies.size());
