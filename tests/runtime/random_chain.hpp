@@ -58,6 +58,14 @@ struct random_chain {
         options[{first, end}].push_back(o);
       }
   }
+  // Options of which none follows from another, for many stages and micro-batches.
+  void anything() {
+    for (auto& [run, of] : options) {
+      of.clear();
+      for (int n = 0; n < 4; ++n) of.push_back({part(), part(), 2 * part(), 0, 0, n});
+    }
+    p.stages = std::min(p.layers, 4), p.micro_batches = 1 + below(4);
+  }
 
   std::mt19937 random;
   std::vector<stage_option> layers;

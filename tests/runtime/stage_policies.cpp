@@ -161,6 +161,10 @@ TEST_CASE("DAPPLE's plans have the least latency by its formula, over cuts, opti
     for (const staged_schedule each : both)
       check_optimum(one.p, each, {one.p.stages, one.p.stages}, dapple_stages(one.p, each), dapple_as_written);
     if (seed % 3 != 0) continue;
+    random_chain many(seed);
+    many.anything();
+    check_optimum(many.p, staged_schedule::gpipe, {many.p.stages, many.p.stages},
+                  dapple_stages(many.p, staged_schedule::gpipe), dapple_as_written);
     random_chain c(seed, 3);
     const int devices = 1 + c.below(3);
     const staged_schedule kind = staged_schedule::one_forward_one_backward;
@@ -168,6 +172,24 @@ TEST_CASE("DAPPLE's plans have the least latency by its formula, over cuts, opti
     check_optimum(c.p, kind, {1, std::min(c.p.layers, devices), devices}, s, dapple_as_written);
     if (s.feasible()) REQUIRE(dapple_time(c.p, s.ends, s.option) <= s.ms + 1e-9);
   }
+}
+
+TEST_CASE(
+    "DAPPLE's latency may fall where a stage becomes the pivot: a worse end of the chain then is the better one") {
+  const auto taking = [](double ms) { return std::vector<stage_option>{{ms, 0, 0, 0, 0, 0}}; };
+  std::map<std::pair<int, int>, std::vector<stage_option>> options;
+  for (int first = 0; first < 4; ++first)
+    for (int end = first + 1; end <= 4; ++end) options[{first, end}] = taking(100);
+  options[{0, 1}] = taking(3.75);
+  options[{1, 2}] = options[{2, 4}] = taking(2);               // 6 ms; the pivot stays
+  options[{1, 3}] = taking(0.5), options[{3, 4}] = taking(3);  // 6.5 ms; the first becomes the pivot
+  stage_problem p;
+  p.layers = 4, p.stages = 3, p.micro_batches = 2;
+  p.options = [&](int first, int end) -> const std::vector<stage_option>& { return options.at({first, end}); };
+  const stage_solution s = dapple_stages(p, staged_schedule::gpipe);
+  CHECK(s.ends == std::vector<int>{1, 3, 4});
+  CHECK(dapple_time(p, s.ends, s.option) == 7.5);
+  CHECK(dapple_as_written(p, {1, 2, 4}, {options[{0, 1}][0], options[{1, 2}][0], options[{2, 4}][0]}) == 9.75);
 }
 
 TEST_CASE("a choice within stages before the cut is worse than both at once") {

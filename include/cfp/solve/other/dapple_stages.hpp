@@ -11,9 +11,9 @@ namespace detail {
 // The latency of stages and sends, made from the last to the first.
 //
 // The last is the pivot at first. One before it becomes the pivot where (M - 1)(F + B) of its own is more than that of
-// the pivot and F + B of all between them. Then: forward goes from the first to the pivot (warm); the pivot takes its
-// other M - 1 micro-batches (steady); the last backward goes from the pivot to the first, or has gone from those behind
-// it, and each stage then updates (ending).
+// the pivot and F + B of all between them. Then: forward goes from the first to the pivot; the pivot takes its other M
+// - 1 micro-batches; the last backward goes from the pivot to the first. A stage updates when its last backward is
+// over, which is before that of the first is by the backward of those before it.
 class dapple_latency {
  public:
   explicit dapple_latency(int micro_batches) : more_(micro_batches - 1) {}
@@ -21,16 +21,10 @@ class dapple_latency {
   /// With another stage or send before.
   dapple_latency behind(double forward, double backward, double update) const {
     dapple_latency out = *this;
-    const double takes = more_ * (forward + backward);
-    if (!any_ || takes > steady_ + between_) {
-      out.any_ = true;
-      out.warm_ = forward, out.steady_ = takes, out.between_ = 0, out.back_ = backward;
-      out.ending_ = std::max(backward + update, behind_);
-    } else {
-      out.warm_ += forward, out.between_ += forward + backward, out.back_ += backward;
-      out.ending_ = std::max(ending_, out.back_ + update);
-    }
-    out.behind_ = std::max(update, behind_ - backward);
+    const double once = forward + backward, takes = more_ * once;
+    if (!any_ || takes > pivot_) out.any_ = true, out.pivot_ = takes, out.all_ = takes + once;
+    else out.pivot_ += once, out.all_ += once;
+    out.late_ = std::max(update, late_ - backward);
     return out;
   }
   /// With a stage before that ends before layer `end`, and what it sends.
@@ -40,24 +34,17 @@ class dapple_latency {
     return (sends ? behind(send.forward, send.backward, 0) : *this).behind(o.forward, o.backward, o.update);
   }
 
-  double ms() const { return warm_ + steady_ + ending_; }
-  /// What it takes at least, whatever comes before.
-  double at_least() const { return steady_ + between_; }
-  /// Whether it is no worse, whatever comes before. Only those that the same stages make another pivot are compared.
-  bool is_no_worse(const dapple_latency& b) const {
-    const double base = warm_ + steady_, other = b.warm_ + b.steady_;
-    return at_least() == b.at_least() && base <= other && ms() <= b.ms() && base + back_ <= other + b.back_ &&
-           behind_ <= b.behind_;
-  }
+  double ms() const { return all_ + late_; }
+  /// Whether it is no worse, whatever comes before: where a stage becomes its pivot and not that of the other, the
+  /// other takes as long already.
+  bool is_no_worse(const dapple_latency& b) const { return all_ <= b.all_ && pivot_ <= b.pivot_ && late_ <= b.late_; }
 
  private:
   double more_;  // micro-batches after the first
   bool any_ = false;
-  double warm_ = 0, steady_ = 0, ending_ = 0;
-  double between_ = 0;  // forward and backward before the pivot
-  double back_ = 0;     // the last backward, from the pivot to the first
-  // Behind the first: when updates end, from when its last backward begins.
-  double behind_ = -std::numeric_limits<double>::infinity();
+  double all_ = 0;    // to the end of the last backward of the first
+  double pivot_ = 0;  // (M - 1)(F + B) of the pivot, and F + B of those before it: what another must take to be it
+  double late_ = -std::numeric_limits<double>::infinity();  // updates end so much after the last backward of the first
 };
 
 class dapple_search {
