@@ -273,7 +273,7 @@ TEST_CASE("Galvatron's strategies of layers take the least time of all that fit,
 #ifdef CFP_HAS_CBC
 TEST_CASE("UniAP's program finds the least of its formula over placements and strategies") {
   int feasible = 0, refused = 0;
-  for (std::uint32_t seed = 0; seed < seeds(1000, 60, 10); ++seed) {
+  for (std::uint32_t seed = 0; seed < seeds(1000, 60, 20); ++seed) {
     const chain_stages c(chains::random_layers(seed, 6));
     for (const staged_schedule kind : both) {
       double best = infinity;
@@ -311,7 +311,7 @@ TEST_CASE("UniAP's program finds the least of its formula over placements and st
 TEST_CASE(
     "where backward takes twice forward everywhere, UniAP's formula is GPipe's time, and its plan as good as ours") {
   int feasible = 0;
-  for (std::uint32_t seed = 0; seed < seeds(1000, 40, 10); ++seed) {
+  for (std::uint32_t seed = 0; seed < seeds(1000, 40, 20); ++seed) {
     const chain_stages c(chains::random_layers(seed, 5, 2));
     const layer_plan found = uniap_stages(c.chain, staged_schedule::gpipe);
     const stage_solution ours = best_stages(c.problem, staged_schedule::gpipe);
@@ -325,6 +325,23 @@ TEST_CASE(
   CHECK(feasible > 5);
 }
 #endif
+
+TEST_CASE("equal layers are cut into equal stages by every formula") {
+  layer_chain equal;
+  equal.strategies.assign(8, {{1, 2, 0, 1, 1, 0}});
+  equal.stages = 4, equal.micro_batches = 8;
+  const chain_stages c(equal);
+  const std::vector<int> even{2, 4, 6, 8};
+  const staged_schedule kind = staged_schedule::one_forward_one_backward;
+  CHECK(best_stages(c.problem, kind).ends == even);
+  CHECK(alpa_stages(c.problem, kind).ends == even);
+  CHECK(pipedream_stages(c.problem, kind).ends == even);
+  CHECK(dapple_stages(c.problem, kind).ends == even);
+  CHECK(galvatron_stages(c.chain, kind, 1).ends == even);
+#ifdef CFP_HAS_CBC
+  CHECK(uniap_stages(c.chain, kind).ends == even);
+#endif
+}
 
 // CFP_PRINT=1 prints the table of docs/14_pipelines.md, of 1F1B; UniAP's program then is solved for all chains.
 TEST_CASE("on random chains no search by a formula finds a faster plan than ours") {
@@ -357,7 +374,7 @@ TEST_CASE("on random chains no search by a formula finds a faster plan than ours
 #endif
     }
     for (compared* each : {&alpa, &dapple, &pipedream}) CHECK(each->none == 0);
-    CHECK(two_levels.ratios.size() > 50);
+    CHECK(two_levels.ratios.size() > 30);
     if (!prints || kind == staged_schedule::gpipe) continue;
     std::printf("%-20s %8s %8s %8s %8s %8s %8s\n", "search", "chains", "median", "90%", "worst", "slower", "none");
     for (compared* each : {&alpa, &two_levels, &uniap, &galvatron, &pipedream, &dapple})

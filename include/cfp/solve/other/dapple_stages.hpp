@@ -1,4 +1,4 @@
-// DAPPLE's planner (Fan et al., PPoPP 2021, arXiv 2007.01045, section 4): the plan of the least latency L = T_w + (M -
+// DAPPLE's planner (Fan et al., PPoPP 2021, arXiv 2007.01045): the plan of the least latency L = T_w + (M -
 // 1)(F_Q + B_Q) + T_end, where Q, the pivot, is the stage that has the least idle time. Sends count as stages.
 #pragma once
 

@@ -1,5 +1,5 @@
 // What is left to the second of two levels: of each run of layers only the option of the least time, chosen before it
-// is known which stage the run is (Alpa's inner level, arXiv 2201.12023, section 5.1).
+// is known which stage the run is (Alpa's inner level, arXiv 2201.12023, section 4).
 #pragma once
 
 #include <cfp/solve/stage_problem.hpp>

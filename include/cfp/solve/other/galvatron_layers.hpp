@@ -1,5 +1,5 @@
-// Galvatron's search over the layers of a stage with memory as an axis (Miao et al., VLDB 2023, arXiv 2211.13878,
-// section 3.3): f(i, m, s) = min over s' of f(i - 1, m - mem(i, s), s') + convert(s', s) + t(i, s). Cuts are even.
+// Galvatron's search over the layers of a stage with memory as an axis (Miao et al., VLDB 2023, arXiv 2211.13878): f(i,
+// m, s) = min over s' of f(i - 1, m - mem(i, s), s') + convert(s', s) + t(i, s). Cuts are even.
 #pragma once
 
 #include <cfp/solve/other/layer_chain.hpp>

@@ -1,4 +1,4 @@
-// The strategies of a layer that Galvatron looks at (Miao et al., VLDB 2023, arXiv 2211.13878, section 3.1): for each
+// The strategies of a layer that Galvatron looks at (Miao et al., VLDB 2023, arXiv 2211.13878): for each
 // number of pipeline stages a decision tree over the devices of one stage, a level for each paradigm that is used.
 #pragma once
 
@@ -34,7 +34,7 @@ inline std::string to_string(const hybrid_strategy& s) {
 }
 
 /// What is enumerated.
-struct strategy_space {
+struct hybrid_space {
   bool mixes_data = false;  ///< data and sharded data parallel in one layer too; the paper prunes those
   bool recomputes = false;  ///< each strategy also with recomputation
 };
@@ -50,7 +50,7 @@ inline bool may_follow(const std::vector<strategy_level>& levels, paradigm next,
 }
 
 // All ways to share `devices` out over further levels: the order matters, inner levels have the faster links.
-inline void add_levels(hybrid_strategy& s, int devices, const strategy_space& of, std::vector<hybrid_strategy>& to) {
+inline void add_levels(hybrid_strategy& s, int devices, const hybrid_space& of, std::vector<hybrid_strategy>& to) {
   if (devices == 1) {
     to.push_back(s);
     if (!of.recomputes) return;
@@ -71,7 +71,7 @@ inline void add_levels(hybrid_strategy& s, int devices, const strategy_space& of
 }  // namespace detail
 
 /// The strategies on a number of devices. Throws bad_input where that is no power of two.
-inline std::vector<hybrid_strategy> hybrid_strategies(int devices, const strategy_space& of = {}) {
+inline std::vector<hybrid_strategy> hybrid_strategies(int devices, const hybrid_space& of = {}) {
   if (devices < 1 || (devices & (devices - 1)) != 0)
     throw bad_input("strategies are enumerated for a power of two of devices, not " + std::to_string(devices));
   std::vector<hybrid_strategy> out;

@@ -1,6 +1,6 @@
 // The least of a sum and some times the longest part. The longest is one of few: for each that may be, from the
 // shortest on, the least sum of parts none of which is longer (Alpa, arXiv 2201.12023, section 5; TeraPipe, arXiv
-// 2102.07988, section 3.3).
+// 2102.07988).
 #pragma once
 
 #include <limits>

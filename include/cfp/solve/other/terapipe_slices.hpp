@@ -1,5 +1,5 @@
 // TeraPipe's cut of a sequence into slices that go through a pipeline one behind the other (Li et al., ICML 2021, arXiv
-// 2102.07988, section 3.3): the least sum t_i + (K - 1) max t_i, where a slice's time grows with the tokens before it.
+// 2102.07988): the least sum t_i + (K - 1) max t_i, where a slice's time grows with the tokens before it.
 #pragma once
 
 #include <cfp/core/bad_input.hpp>

@@ -1,4 +1,4 @@
-// UniAP's program (Lin et al., CVPR 2025, arXiv 2307.16375, section 3): the stage P_ui and the strategy S_uk of each
+// UniAP's program (Lin et al., CVPR 2025, arXiv 2307.16375): the stage P_ui and the strategy S_uk of each
 // layer at once, for the least TPI = sum p_i + sum o_j + (c - 1) max(p, o), where p_i is what a stage takes and o_j
 // what is sent between two. Products of choices are made linear; CBC solves it.
 #pragma once
