@@ -13,8 +13,15 @@
 #include <cfp/solve/explain/explanation.hpp>
 #include <cfp/solve/memory/pareto.hpp>
 #include <cfp/solve/other/alpa_stages.hpp>
+#include <cfp/solve/other/dapple_stages.hpp>
 #include <cfp/solve/other/exhaustive.hpp>
+#include <cfp/solve/other/fastest_options.hpp>
+#include <cfp/solve/other/galvatron_layers.hpp>
 #include <cfp/solve/other/greedy_plan.hpp>
+#include <cfp/solve/other/hybrid_strategies.hpp>
 #include <cfp/solve/other/markov_chain.hpp>
+#include <cfp/solve/other/pipedream_stages.hpp>
+#include <cfp/solve/other/terapipe_slices.hpp>
+#include <cfp/solve/stages.hpp>
 
 int main() {}

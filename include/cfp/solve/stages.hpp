@@ -2,80 +2,14 @@
 // within a limit of memory: the schedule's own time, by simulation, with bounds that prove there is no better.
 #pragma once
 
-#include <cfp/pipeline/phased_schedules.hpp>
-#include <cfp/pipeline/simulate_pipeline.hpp>
+#include <cfp/solve/stage_problem.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-/// One way to run some layers as a stage: how they are sharded, and what they keep.
-struct stage_option {
-  double forward = 0, backward = 0;  ///< milliseconds of a micro-batch
-  double update = 0;                 ///< milliseconds of a step
-  double always = 0;                 ///< bytes of a device: weights, state, what runs
-  double kept = 0;                   ///< bytes of a micro-batch from forward to the end of backward
-  int id = 0;                        ///< whoever made it knows
-};
-
-/// What a border between stages takes, milliseconds of a micro-batch.
-struct border_cost {
-  double forward = 0, backward = 0;
-};
-
-struct stage_problem {
-  int layers = 0, stages = 1, micro_batches = 1;
-  double memory = std::numeric_limits<double>::infinity();  ///< bytes that a device has
-  /// Of a stage of layers [first, end); called for what may be one, more than once.
-  std::function<const std::vector<stage_option>&(int first, int end)> options;
-  std::function<border_cost(int at)> border;  ///< before layer `at`, on another rank; none: nothing is sent
-};
-
-struct stage_solution {
-  std::vector<int> ends;             ///< of each stage, the first layer that is not its; none: nothing fits
-  std::vector<stage_option> option;  ///< of each
-  double ms = std::numeric_limits<double>::infinity();
-  double bound = 0;    ///< milliseconds that none is below
-  long simulated = 0;  ///< plans
-
-  bool feasible() const { return !ends.empty(); }
-  /// How much less, relatively, another plan may take.
-  double gap() const { return feasible() && ms > 0 ? 1 - bound / ms : 0; }
-};
-
-/// A schedule that stages can be chosen for.
-enum class staged_schedule : std::uint8_t { gpipe, one_forward_one_backward };
-
-inline pipeline_schedule schedule_of(staged_schedule kind, int stages, int micro_batches) {
-  return kind == staged_schedule::gpipe ? gpipe(stages, micro_batches)
-                                        : one_forward_one_backward(stages, micro_batches);
-}
-
-/// Micro-batches that a stage keeps with `left` stages from it to the last, both counted.
-inline int kept_with(staged_schedule kind, int left, int micro_batches) {
-  return kind == staged_schedule::gpipe ? micro_batches : std::min(left, micro_batches);
-}
-
-/// What the plan takes: the simulated schedule.
-inline double time_of(const stage_problem& p, staged_schedule kind, const std::vector<int>& ends,
-                      const std::vector<stage_option>& chosen) {
-  std::vector<stage_cost> costs;
-  for (std::size_t s = 0; s < chosen.size(); ++s) {
-    stage_cost c;
-    c.forward = chosen[s].forward, c.backward_inputs = chosen[s].backward, c.backward_weights = 0;
-    c.update = chosen[s].update;
-    if (p.border && s + 1 < chosen.size()) c.send_forward = p.border(ends[s]).forward;
-    if (p.border && s > 0) c.send_backward = p.border(ends[s - 1]).backward;
-    costs.push_back(c);
-  }
-  return simulate(schedule_of(kind, static_cast<int>(chosen.size()), p.micro_batches), costs).ms;
-}
 
 namespace detail {
 
@@ -159,9 +93,6 @@ class stage_search {
   };
   static constexpr double rounding = 1e-12;
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  bool fits(const stage_option& o, int left) const {
-    return o.always + o.kept * kept_with(kind_, left, p_.micro_batches) <= p_.memory;
-  }
 
   void fill(int left, int first) {
     std::vector<label>& mine = known_[at(left)][at(first)];
@@ -169,7 +100,7 @@ class stage_search {
       const std::vector<label>& rest = known_[at(left - 1)][at(end)];
       if (rest.empty()) continue;
       for (const stage_option& o : p_.options(first, end))
-        for (std::size_t n = 0; fits(o, left) && n < rest.size(); ++n)
+        for (std::size_t n = 0; fits(p_, kind_, o, left) && n < rest.size(); ++n)
           add(mine, {bounds_.with(rest[n].bound, o, end, left), o, end, n});
     }
   }
@@ -200,7 +131,7 @@ class stage_search {
     if (left == 0) return offer(so_far);
     for (int end = left > 1 ? first + 1 : p_.layers; end + left - 1 <= p_.layers; ++end)
       for (const stage_option& o : p_.options(first, end)) {
-        if (!fits(o, left) || known_[at(left - 1)][at(end)].empty()) continue;
+        if (!fits(p_, kind_, o, left) || known_[at(left - 1)][at(end)].empty()) continue;
         begun now = so_far;
         now.ends.push_back(end), now.option.push_back(o);
         const double least = least_of(now, left - 1);
@@ -237,10 +168,7 @@ class stage_search {
 /// how far from the best the answer may be, and is 0 where none was left out. Throws bad_input for sizes that cannot
 /// be.
 inline stage_solution best_stages(const stage_problem& p, staged_schedule kind, long most = 10000) {
-  if (p.layers < 1 || p.stages < 1 || p.micro_batches < 1 || p.stages > p.layers)
-    throw bad_input("stages of a chain of " + std::to_string(p.layers) + " layers with " +
-                    std::to_string(p.micro_batches) + " micro-batches are from 1 to the layers, not " +
-                    std::to_string(p.stages));
+  detail::check_sizes(p);
   return detail::stage_search(p, kind, most).run();
 }
 

@@ -1,8 +1,10 @@
-// Alpa's cut into stages (arXiv 2201.12023): for each longest stage that may be, the least sum of stages none of which
-// is longer. By a formula that takes all stages to be as long as the longest.
+// Alpa's cut into stages (Zheng et al., OSDI 2022, arXiv 2201.12023, section 5): for each longest stage that may be,
+// the least sum of stages none of which is longer, F(s, k, d; t_max). By a formula that takes all stages to be as long
+// as the longest.
 #pragma once
 
-#include <cfp/solve/stages.hpp>
+#include <cfp/solve/other/least_by_longest.hpp>
+#include <cfp/solve/other/stage_partition.hpp>
 
 #include <set>
 
@@ -12,81 +14,63 @@ namespace cfp::inline v0_1 {
 inline double alpa_time(const stage_problem& p, const std::vector<int>& ends, const std::vector<stage_option>& chosen) {
   double sum = 0, longest = 0;
   for (std::size_t s = 0; s < chosen.size(); ++s) {
-    double t = chosen[s].forward + chosen[s].backward;
-    if (p.border && s + 1 < chosen.size()) t += p.border(ends[s]).forward + p.border(ends[s]).backward;
+    const double t = chosen[s].forward + chosen[s].backward + detail::sent_behind(p, ends[s]);
     sum += t;
     longest = std::max(longest, t);
   }
   return sum + (p.micro_batches - 1) * longest;
 }
 
+/// A cluster of equal nodes, of which stages take submeshes: 1, 2, 4, ... devices of a node, or whole nodes. Submeshes
+/// of these sizes that add up to a cluster always fit into it (theorem 1 of the paper) where a node has a power of two.
+struct node_cluster {
+  int nodes = 1, per_node = 1;
+
+  int devices() const { return nodes * per_node; }
+  bool is_submesh(int of) const {
+    if (of < 1 || of > devices()) return false;
+    return of < per_node ? (of & (of - 1)) == 0 : of % per_node == 0;
+  }
+};
+
 namespace detail {
 
-class alpa_stage_search {
- public:
-  alpa_stage_search(const stage_problem& p, staged_schedule kind) : p_(p), kind_(kind) {}
-
-  stage_solution run() {
-    for (int first = 0; first < p_.layers; ++first)
-      for (int end = first + 1; end <= p_.layers; ++end)
-        for (const stage_option& o : p_.options(first, end)) lengths_.insert(length(o, end));
-    stage_solution out;
-    double best = std::numeric_limits<double>::infinity();
-    for (const double longest : lengths_) {
-      if ((p_.micro_batches - 1) * longest >= best) break;
-      const stage_solution s = within(longest);
-      if (!s.feasible()) continue;
-      const double ms = alpa_time(p_, s.ends, s.option);
-      if (ms < best) best = ms, out = s;
-    }
-    if (out.feasible()) out.ms = time_of(p_, kind_, out.ends, out.option), out.simulated = 1;
-    return out;
-  }
-
- private:
-  struct state {
-    double sum = std::numeric_limits<double>::infinity();
-    int end = 0;
-    stage_option option{};
+template <class Allowed>
+stage_solution alpa_search(const stage_problem& p, staged_schedule kind, const stage_range& r, Allowed allowed) {
+  check_range(p, r);
+  const auto length = [&](const stage_option& o, int end) { return o.forward + o.backward + sent_behind(p, end); };
+  std::set<double> lengths;
+  walk_stages(p, kind, r, [&](const stage_step& s) {
+    if (allowed(*s.option)) lengths.insert(length(*s.option, s.end));
+  });
+  const auto fill = [&](least_partition& table, double longest) {
+    return table.fill(kind, [&](const stage_step& s, double behind) {
+      const double t = length(*s.option, s.end);
+      return t <= longest && allowed(*s.option) ? t + behind : std::numeric_limits<double>::infinity();
+    });
   };
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  double length(const stage_option& o, int end) const {
-    const border_cost send = p_.border && end < p_.layers ? p_.border(end) : border_cost{};
-    return o.forward + o.backward + send.forward + send.backward;
-  }
-
-  // The least sum of stages that take at most `longest`.
-  stage_solution within(double longest) const {
-    std::vector<std::vector<state>> best(at(p_.stages) + 1, std::vector<state>(at(p_.layers) + 1));
-    best[0][at(p_.layers)].sum = 0;
-    for (int left = 1; left <= p_.stages; ++left)
-      for (int first = 0; first < p_.layers; ++first)
-        for (int end = left > 1 ? first + 1 : p_.layers; end + left - 1 <= p_.layers; ++end)
-          for (const stage_option& o : p_.options(first, end)) {
-            const double t = length(o, end), sum = t + best[at(left - 1)][at(end)].sum;
-            const bool fits = o.always + o.kept * kept_with(kind_, left, p_.micro_batches) <= p_.memory;
-            if (fits && t <= longest && sum < best[at(left)][at(first)].sum) best[at(left)][at(first)] = {sum, end, o};
-          }
-    stage_solution out;
-    if (!(best[at(p_.stages)][0].sum < std::numeric_limits<double>::infinity())) return out;
-    for (int left = p_.stages, first = 0; left > 0; --left) {
-      const state& s = best[at(left)][at(first)];
-      out.ends.push_back(s.end), out.option.push_back(s.option);
-      first = s.end;
-    }
-    return out;
-  }
-
-  const stage_problem& p_;
-  staged_schedule kind_;
-  std::set<double> lengths_;
-};
+  const double longest = best_longest(lengths, p.micro_batches - 1, [&](double most) {
+    least_partition table(p, r);
+    return fill(table, most);
+  });
+  least_partition table(p, r);
+  if (longest < std::numeric_limits<double>::infinity()) fill(table, longest);
+  return table.plan(kind);
+}
 
 }  // namespace detail
 
-/// The plan that Alpa's search finds, and the time it takes by the schedule.
+/// The plan that Alpa's search finds, of as many stages as the problem says, and the time it takes by the schedule.
+/// Throws bad_input for sizes that cannot be.
 inline stage_solution alpa_stages(const stage_problem& p, staged_schedule kind) {
-  return detail::alpa_stage_search(p, kind).run();
+  return detail::alpa_search(p, kind, detail::said_stages(p), [](const stage_option&) { return true; });
+}
+
+/// The same, of any number of stages (`stages` of the problem is not read) whose options run on submeshes of a cluster;
+/// they use all its devices. Options on other numbers of devices are passed over.
+inline stage_solution alpa_stages(const stage_problem& p, staged_schedule kind, const node_cluster& on) {
+  return detail::alpa_search(p, kind, detail::any_stages(p, on.devices()),
+                             [&](const stage_option& o) { return on.is_submesh(o.devices); });
 }
 
 }  // namespace cfp
