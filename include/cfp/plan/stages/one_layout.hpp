@@ -59,22 +59,51 @@ class one_layout {
         costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
         borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
 
-  /// The fastest of those that are faster than `below`, by programs.
-  std::optional<staged_plan> run(double below) {
-    std::optional<staged_plan> best;
-    for (const int chunks : options_.chunks) {
-      if (chunks > 1 && base_.micro_batches % base_.layout.places != 0) continue;
-      std::optional<staged_plan> found = chunks == 1 ? in_stages(below) : interleaved_in(chunks, below);
-      if (!found) continue;
-      below = found->price.ms;
-      best = std::move(found);
+  /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none.
+  double by_sums(double below) {
+    const double m = base_.micro_batches, all = tables(on_.memory).least_ms(0, tables_->segments());
+    const bool hopeless = all / m * (1 + (m - 1) / base_.layout.places) >= below;
+    if (base_.layout.places > tables_->segments() || hopeless || !solve_within(on_.memory, below))
+      return std::numeric_limits<double>::infinity();
+    return base_.sums_ms;
+  }
+  /// That plan by its programs, where these are faster than `below`. Sums of parts are held to less memory until
+  /// programs fit.
+  std::optional<staged_plan> by_programs(double below) {
+    std::int64_t memory = on_.memory;
+    for (int n = 0; n < tries; ++n) {
+      staged_plan out = base_;
+      if (priced(out, chosen_, "1f1b", below)) return out;
+      if (out.price.peak <= on_.memory) return std::nullopt;
+      memory -= out.price.peak - on_.memory + on_.memory / 1000;
+      tables(memory);
+      if (!solve_within(memory, below * (1 + on_.unsure))) return std::nullopt;
     }
-    return best;
+    return std::nullopt;
+  }
+  /// Runs of segments of about as long, `chunks` of them for each place, interleaved.
+  std::optional<staged_plan> interleaved_in(int chunks, double below) {
+    if (base_.micro_batches % base_.layout.places != 0) return std::nullopt;
+    std::int64_t memory = on_.memory;
+    for (int n = 0; n < tries; ++n) {
+      tables(memory / chunks);
+      staged_plan out = base_;
+      out.layout.chunks = chunks;
+      std::vector<stage_option> chosen;
+      if (!even(base_.layout.places * chunks, out.ends, chosen)) return std::nullopt;
+      if (priced(out, chosen, "interleaved", below)) return out;
+      if (out.price.peak <= on_.memory) return std::nullopt;
+      memory -= out.price.peak - on_.memory + on_.memory / 1000;
+    }
+    return std::nullopt;
   }
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr int tries = 4;
+  static constexpr long most_simulated = 2000;
+  // Of one run within a limit, which programs decide in the end.
+  static constexpr double within_share = 0.02, within_gap = 0.01;
 
   static staged_plan begun(const mesh_shape& inside, int places, long rows, int micro_batches) {
     staged_plan out;
@@ -95,68 +124,49 @@ class one_layout {
     return &*less_costs_;
   }
 
-  stage_tables tables(std::int64_t memory, double below) {
+  stage_tables& tables(std::int64_t memory) {
     stage_tables::limits l;
     l.micro_batches = base_.micro_batches;
     l.memory = memory;
-    l.free = on_.of_solver(), l.within = on_.of_solver(0.1);
-    l.below = below;
-    return {costs_, [this] { return less(); }, l};
+    l.free = on_.of_solver();
+    l.within = on_.of_solver(within_share);
+    l.within.gap = within_gap;
+    return tables_.emplace(
+        costs_, [this] { return less(); }, l);
   }
 
-  std::optional<staged_plan> in_stages(double below) {
-    std::int64_t memory = on_.memory;
-    for (int n = 0; n < tries; ++n) {
-      stage_tables t = tables(memory, below * (1 + on_.unsure));
-      const double all = t.least_ms(0, t.segments()), m = base_.micro_batches;
-      if (all / m * (1 + (m - 1) / base_.layout.places) > below * (1 + on_.unsure)) return std::nullopt;
-      stage_problem p;
-      p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
-      if (p.stages > p.layers) return std::nullopt;
-      p.memory = static_cast<double>(memory);
-      p.options = [&](int first, int end) -> const std::vector<stage_option>& {
-        return t.options(first, end, std::min(p.stages, p.micro_batches));
-      };
-      p.border = [&](int s) { return borders_[at(s)]; };
-      const stage_solution s = best_stages(p, staged_schedule::one_forward_one_backward, 2000);
-      if (!s.feasible() || s.ms > below * (1 + on_.unsure)) return std::nullopt;
-      staged_plan out = base_;
-      out.ends = s.ends, out.sums_ms = s.ms, out.bound_ms = s.bound;
-      if (priced(out, t, s.option, "1f1b", below)) return out;
-      if (out.price.peak <= on_.memory) return std::nullopt;
-      memory -= out.price.peak - on_.memory + on_.memory / 1000;
-    }
-    return std::nullopt;
-  }
-
-  // Runs of segments of about as long, `chunks` of them for each place.
-  std::optional<staged_plan> interleaved_in(int chunks, double below) {
-    const int places = base_.layout.places, stages = places * chunks;
-    std::int64_t memory = on_.memory;
-    for (int n = 0; n < tries; ++n) {
-      stage_tables t = tables(memory / chunks, std::numeric_limits<double>::infinity());
-      if (stages > t.segments()) return std::nullopt;
-      staged_plan out = base_;
-      out.layout.chunks = chunks;
-      std::vector<stage_option> chosen;
-      if (!even(t, stages, out.ends, chosen)) return std::nullopt;
-      if (priced(out, t, chosen, "interleaved", below)) return out;
-      if (out.price.peak <= on_.memory) return std::nullopt;
-      memory -= out.price.peak - on_.memory + on_.memory / 1000;
-    }
-    return std::nullopt;
+  // The fastest stages by sums of parts, begun with equal ones.
+  bool solve_within(std::int64_t memory, double below) {
+    stage_tables& t = *tables_;
+    stage_problem p;
+    p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
+    p.memory = static_cast<double>(memory);
+    p.options = [&](int first, int end) -> const std::vector<stage_option>& {
+      return t.options(first, end, std::min(p.stages, p.micro_batches));
+    };
+    p.border = [&](int s) { return borders_[at(s)]; };
+    constexpr auto kind = staged_schedule::one_forward_one_backward;
+    std::vector<int> ends;
+    std::vector<stage_option> chosen;
+    if (even(p.stages, ends, chosen)) below = std::min(below, time_of(p, kind, ends, chosen) * (1 + 1e-9));
+    t.look_below(below);
+    const stage_solution s = best_stages(p, kind, most_simulated);
+    if (!s.feasible()) return false;
+    base_.ends = s.ends, base_.sums_ms = s.ms, base_.bound_ms = s.bound, chosen_ = s.option;
+    return true;
   }
 
   // Of equal segments each stage has as many; the first has what is before them, the last what is behind.
-  bool even(stage_tables& t, int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) {
+  bool even(int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) {
+    stage_tables& t = *tables_;
     const auto [from, to] = longest_stretch();
     const int layers = to - from;
     if (layers % stages != 0) return false;
     ends.clear();
     for (int s = 1; s <= stages; ++s) ends.push_back(s == stages ? t.segments() : from + layers / stages * s);
     for (int s = 0; s < stages; ++s) {
-      const int rank = s % base_.layout.places, places = base_.layout.places, chunks = stages / places;
-      const int under_way = 2 * (places - rank - 1) + (chunks - 1) * places + 1;  // of all its stages together
+      const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
+      const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
       const int held = std::min((under_way + chunks - 1) / chunks, base_.micro_batches);
       const std::vector<stage_option>& all = t.options(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], held);
       const auto fits = [&](const stage_option& o) {
@@ -181,13 +191,12 @@ class one_layout {
   }
 
   // By its programs; whether it fits and is faster than `below`.
-  bool priced(staged_plan& out, stage_tables& t, const std::vector<stage_option>& chosen, const char* schedule,
-              double below) {
+  bool priced(staged_plan& out, const std::vector<stage_option>& chosen, const char* schedule, double below) {
     out.layout.schedule = schedule;
     out.choices.assign(decisions_.nodes.size(), 0);
     for (std::size_t s = 0; s < chosen.size(); ++s) {
       const int first = s > 0 ? out.ends[s - 1] : 0;
-      t.choose(first, out.ends[s], chosen[s].id, out.choices);
+      tables_->choose(first, out.ends[s], chosen[s].id, out.choices);
       if (s > 0) out.layout.first.push_back(planned_.again.operations[at(first)].front());
       stage_cost c;
       c.forward = chosen[s].forward;
@@ -218,6 +227,8 @@ class one_layout {
   std::optional<decision_graph> less_;
   std::optional<run_costs> less_costs_;
   const std::vector<border_cost> borders_;
+  std::optional<stage_tables> tables_;
+  std::vector<stage_option> chosen_;  // of the plan by sums
 };
 
 }  // namespace detail

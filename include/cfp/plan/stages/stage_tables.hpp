@@ -24,8 +24,6 @@ class stage_tables {
     int micro_batches = 1;           ///< of a step, whose times the costs are of
     std::int64_t memory = 0;         ///< bytes of a device
     solve_options free{}, within{};  ///< of one run: without a limit, and within one
-    /// Milliseconds of a step: a run that takes more by itself is no stage of a plan worth looking at.
-    double below = std::numeric_limits<double>::infinity();
   };
 
   /// `all_kept`: costs of decisions that keep all of forward. `less`, asked for once if at all: the same where some may
@@ -42,6 +40,8 @@ class stage_tables {
 
   int segments() const { return kept_.segments(); }
   std::int64_t memory() const { return within_.memory; }
+  /// Milliseconds of a step: a run is no stage of a plan worth looking at that takes more where it is the longest.
+  void look_below(double ms) { below_ = ms; }
   /// Milliseconds that segments take at least, of a step.
   double least_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
 
@@ -49,7 +49,8 @@ class stage_tables {
   /// ones, `id` what `choose` wants. None where nothing fits.
   const std::vector<stage_option>& options(int first, int end, int most) {
     run& r = runs_[kept_.kinds(first, end)];
-    if (r.asked >= most || within_.below <= least_ms(first, end)) return r.options;
+    const double m = within_.micro_batches, longest = least_ms(first, end);
+    if (r.asked >= most || below_ <= (longest * (m - 1) + before_.back()) / m) return r.options;
     for (; r.asked < most; ++r.asked) add(r, first, end, r.asked + 1);
     return r.options;
   }
@@ -105,6 +106,7 @@ class stage_tables {
   const run_costs& kept_;
   const std::function<const run_costs*()> less_;
   const limits within_;
+  double below_ = std::numeric_limits<double>::infinity();
   std::map<std::vector<int>, double> alone_;  // milliseconds of a segment by itself
   std::vector<double> before_;                // of those before each
   std::map<std::vector<int>, run> runs_;

@@ -5,7 +5,6 @@
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/profile/machine/described_times.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
-#include <cfp/program/memory.hpp>
 #include <cfp/program/stages/lower_stages.hpp>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ struct staged_layout {
 struct staged_price {
   double ms = 0;    ///< of a step
   double idle = 0;  ///< of the time of all ranks, the part in which their operators do nothing
-  long peak = 0;    ///< bytes of the device that takes most
+  long peak = 0;    ///< bytes of the device that takes most, as planned
 };
 
 /// The training graph of a model in so many micro-batches.
@@ -50,7 +49,7 @@ inline staged_price price_of(const graph& g, const sharding& plan, const staged_
   for (const program& one : p.along) {
     ms.emplace_back();
     for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
-    out.peak = std::max(out.peak, predicted_peak(one));
+    out.peak = std::max(out.peak, one.arena_bytes + one.persistent_bytes());
   }
   const stage_timeline all = simulate(p.along, ms, m.device.contention, 1000 * m.device.hand_over);
   out.ms = all.ms, out.idle = all.idle();

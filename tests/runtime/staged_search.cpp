@@ -1,0 +1,147 @@
+// Stages that are searched for: what runs of segments take, and plans that fit, train as one rank does, and are no
+// slower than what people use.
+#include "../catch.hpp"
+
+#include "small.hpp"
+
+#include <cfp/plan/stages/staged_search.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace staged_search_tests {
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+graph model_of(long rows, int micro_batches) {
+  families::gpt_config c = tiny_config();
+  c.layers = 4, c.batch = rows, c.sequence = 64;
+  training how;
+  how.micro_batches = micro_batches;
+  how.clip = 1;
+  return differentiate(refine(families::gpt(c)), how);
+}
+
+// Slow enough that arithmetic takes longer than starting it.
+machine some_machine(int devices) {
+  machine m = plain_machine(mesh_of({devices}), 1e9, 1e9, 1e-7, {{1e-6, 2e8}});
+  m.device.memory = 1l << 40;
+  return m;
+}
+
+staged_options in_double() {
+  staged_options o;
+  o.machine.lowered_for = sizeof(double);
+  o.chunks = {1, 2};
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("what a run of segments takes as a stage is what its decisions take, and nothing that fits is faster") {
+  const int micro_batches = 4;
+  const graph g = model_of(2, micro_batches);
+  const mesh_shape mesh = mesh_of({2});
+  const machine m = some_machine(2);
+  const detail::planned_graph planned(g, sizeof(double));
+  const machine_options options = in_double().machine;
+  const auto costs_of = [&](const decision_graph& d) {
+    return stage_pricing(g, mesh, d, described_times(m, mesh), sizeof(double)).prices();
+  };
+  const decision_graph kept = detail::decided(planned, mesh, options),
+                       less = detail::decided(planned, mesh, options, {}, true);
+  const run_costs of_kept(g, planned.again, kept, costs_of(kept)), of_less(g, planned.again, less, costs_of(less));
+  const int segments = of_kept.segments();
+  std::mt19937 random(5);
+  int limited = 0, tried = 0;
+  for (const double share : {2.0, 0.7, 0.5}) {  // of what the model takes without a limit
+    const run_part all = of_kept.part(0, segments);
+    const solution free = solve(all.costs);
+    stage_tables::limits within;
+    within.micro_batches = micro_batches;
+    within.memory = std::lround(share * static_cast<double>(free.memory));
+    stage_tables tables(
+        of_kept, [&] { return &of_less; }, within);
+    for (int first = 0; first < segments; ++first)
+      for (int end = first + 1; end <= segments; ++end)
+        for (const int held : {1, 2, 3}) {
+          CAPTURE(share, first, end, held);
+          const std::vector<stage_option>& found = tables.options(first, end, held);
+          const run_part part = of_less.part(first, end);
+          const cost_graph costs = part.with(held);
+          double least = std::numeric_limits<double>::infinity();
+          for (const stage_option& o : found) {
+            std::vector<int> choices(less.nodes.size(), 0), mine;
+            tables.choose(first, end, o.id, choices);
+            for (const std::size_t n : of_less.nodes(first, end)) mine.push_back(choices[n]);
+            const plan_cost c = evaluate(costs, mine);
+            REQUIRE(micro_batches * (o.forward + o.backward) + o.update == Approx(c.time));
+            REQUIRE(o.always + held * o.kept == Approx(static_cast<double>(c.memory)));
+            if (c.memory <= within.memory) least = std::min(least, c.time);
+          }
+          limited += found.size() > 1;
+          for (int k = 0; k < 100; ++k) {
+            std::vector<int> any;
+            for (const cost_node& n : costs.nodes) any.push_back(static_cast<int>(random() % n.time.size()));
+            const plan_cost c = evaluate(costs, any);
+            if (c.memory > within.memory || !(c.time < std::numeric_limits<double>::infinity())) continue;
+            ++tried;
+            REQUIRE(least <= c.time * (1 + 1e-9));
+          }
+          cost_graph exact = costs;
+          exact.memory_limit = within.memory;
+          const solution s = solve(exact);
+          REQUIRE(s.feasible == (least < std::numeric_limits<double>::infinity()));
+          if (s.feasible) REQUIRE(least == Approx(s.time));
+        }
+  }
+  CHECK(limited > 10);
+  CHECK(tried > 1000);
+}
+
+TEST_CASE("stages that are found fit and train as one rank does; within less memory they take no less time") {
+  double before = 0;
+  long fits = 0;
+  for (const double share : {1.0, 0.85}) {
+    machine m = some_machine(4);
+    if (fits > 0) m.device.memory = std::lround(share * static_cast<double>(fits));
+    CAPTURE(share);
+    const std::optional<staged_plan> best = search_stages(model_of, 16, m, in_double());
+    REQUIRE(best);
+    CHECK(best->price.peak <= m.device.memory);
+    CHECK(best->price.ms >= before * (1 - 1e-9));
+    before = best->price.ms, fits = best->price.peak;
+    const graph g = model_of(best->rows, best->micro_batches);
+    const staged_layout& l = best->layout;
+    INFO(l.places << " x " << to_string(l.inside) << ", " << l.schedule << ", " << best->micro_batches);
+    const described_prices prices(m, with_stages(l.inside, l.places));
+    target on = sizeof(double);
+    on.prices = &prices;
+    const stage_programs p = lower_stages(
+        g, l.inside, best->plan, {l.first, l.schedule_of(best->micro_batches), l.costs}, on, {.overlap = true});
+    for (const program& one : p.along)
+      CHECK(static_cast<double>(one.arena_bytes + one.persistent_bytes()) <=
+            1.02 * static_cast<double>(best->price.peak));
+    const families::byte_text text(some_text(), best->rows, 64, 5, {});
+    const trained alone = train_on(single(g, sizeof(double)), g, text, 3, 3);
+    const auto ranks = threads(p.along[0].mesh, number::float64);
+    train_options remember;
+    remember.keep_changes = true;
+    const difference apart = compare(alone, train(*ranks, p, text, 3, 3, remember), g);
+    CHECK(apart.loss <= 1e-10);
+    CHECK(apart.parameters <= 1e-7);
+  }
+}
+
+TEST_CASE("a batch that cannot be cut, or more places than devices, has no stages") {
+  staged_options o = in_double();
+  CHECK_THROWS_AS(search_stages(model_of, 0, some_machine(4), o), bad_input);
+  CHECK(!search_stages(model_of, 1, some_machine(4), o));
+  o.places = {3};
+  CHECK(!search_stages(model_of, 4, some_machine(4), o));
+}
+
+}  // namespace staged_search_tests
