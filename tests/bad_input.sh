@@ -42,7 +42,7 @@ expect "--text $dir/none: cannot be read" --model "$tiny" "${small[@]}" --text "
 expect "plan $dir/none: cannot be read" --model "$tiny" "${small[@]}" --plan "$dir/none"
 echo '{"model": 1' > "$dir/plan"; expect "plan $dir/plan:" --model "$tiny" "${small[@]}" --plan "$dir/plan"
 
-expect "--batch 4 cannot be cut into 3 micro-batches" --model "$tiny" "${small[@]}" --micro-batches 3
+expect "--batch 4 cannot be cut into 3 micro-batches of whole sequences; give --micro-batches 2" --model "$tiny" "${small[@]}" --micro-batches 3
 with attn_pdrop 1; expect "key 'attn_pdrop' must be a number from 0 up to but not including 1, is 1" --model "$dir/model.json" "${small[@]}"
 expect "plan $dir/no: cannot be read" --model "$tiny" --against "$dir/no" "${small[@]}"
 expect "leave one out" --model "$tiny" --plan "$dir/no" --explain "${small[@]}"
@@ -54,7 +54,12 @@ command=plan
 expect "nowhere: cannot be read; give --machine a file or one of" --model "$tiny" --seq 16 --machine nowhere
 echo '{"name": "a machine"}' > "$dir/machine.json"; expect "$dir/machine.json: the file must have" --model "$tiny" --seq 16 --machine "$dir/machine.json"
 expect "a mesh of 16 devices does not fit on '8x A100 80GB NVLink', which has 8" --model "$tiny" --seq 16 --machine a100-8 --mesh data=16
-expect "no plan fits" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
+expect "no plan fits in 1000 bytes of a device; the leanest plan tried, on mesh data=8, needs " --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000
+expect "nothing may be computed again, which would take less memory; take more --memory (bytes), leave out --recompute" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --memory 1000 --recompute none
+expect "--memory: it is a number of bytes such as 1500000000 or 16GiB" --model "$tiny" --seq 16 --memory 16GB
+expect "--memory: its value is missing" --model "$tiny" --memory
+expect "--batch: it is given 2 times, give it once" --model "$tiny" --batch 4 --batch 8
+expect "optimizer adamw is there twice" --model "$tiny" --seq 16 --machine a100-8 --mesh data=8 --optimizer adamw,adamw
 expect "table $dir/none: it cannot be read; cfp plan --backend cuda makes one, on a GPU" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none"
 expect "a table of operators is of the fused kernels in bfloat16" --model "$tiny" --seq 16 --machine a100-8 --profile "$dir/none" --type float32
 echo '{"version": 1, "machine": "here", "model": "gpt", "mesh": "data=2"}' > "$dir/table"

@@ -22,7 +22,7 @@ inline std::string found_text(const machine_plan::on_mesh& on) {
   if (!on.searched) return "left out: the seconds given were over";
   if (const machine_plan::priced* const e = on.fastest()) return printed("%9.1f ms %10.2f", e->ms, gib(e->peak_bytes));
   return "nothing fits" +
-         (on.least_bytes > 0 ? printed(", the leanest plan tried needs %.2f GiB", gib(on.least_bytes)) : std::string());
+         (on.least_bytes > 0 ? ", the leanest plan tried needs " + bytes_text(on.least_bytes) : std::string());
 }
 
 inline void print_meshes(std::ostream& out, const std::vector<machine_plan::on_mesh>& meshes) {

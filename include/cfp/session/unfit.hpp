@@ -21,10 +21,10 @@ inline std::string unfit(const machine_plan& p, const machine& m, const machine_
     if (on.searched && on.least_bytes > 0 && (leanest == nullptr || on.least_bytes < leanest->least_bytes))
       leanest = &on;
   }
-  std::string out = printed("no plan fits in %.2f GiB (%ld bytes) of a device", gib(limit), limit);
+  std::string out = "no plan fits in " + bytes_text(limit) + " of a device";
   if (leanest != nullptr)
-    out += printed("; the leanest plan tried, on mesh %s, needs %.2f GiB, %.2f more", short_mesh(leanest->mesh).c_str(),
-                   gib(leanest->least_bytes), gib(leanest->least_bytes - limit));
+    out += "; the leanest plan tried, on mesh " + short_mesh(leanest->mesh) + ", needs " +
+           bytes_text(leanest->least_bytes) + ", " + bytes_text(leanest->least_bytes - limit) + " more";
   if (left_out > 0)
     out += printed("; %zu of %zu meshes were left out, for the %.3g seconds given were over: give more", left_out,
                    p.meshes.size(), o.seconds);
