@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # fuzz.sh SECONDS [READER]: everything that reads text or files under libFuzzer, SECONDS in all, or for one reader.
 # Prints how often each read; exit code 1 where an input ends otherwise than in a value or a sentence (it is kept), 2
-# without libFuzzer. CFP_FUZZ_FOLDER: where it builds (build/fuzz). `CFP_FUZZ=READER build/fuzz/files INPUT` (or texts) reads one again.
+# without libFuzzer. CFP_FUZZ_FOLDER: where it builds (build/fuzz); CFP_FUZZ_OPTIMISE=-O0: for few seconds.
+# `CFP_FUZZ=READER build/fuzz/files INPUT` (or texts) reads one again.
 set -euo pipefail
 export ASAN_OPTIONS=${ASAN_OPTIONS:-malloc_context_size=0:quarantine_size_mb=4}  # twice as many inputs per second
 cd "$(dirname "$0")/.."
@@ -11,7 +12,7 @@ folder=${CFP_FUZZ_FOLDER:-build/fuzz}
 mkdir -p "$folder/seeds" "$folder/corpus" "$folder/found"
 
 clang=$(command -v clang++ || command -v clang++-19 || command -v clang++-14 || true)
-flags=(-std=c++20 -O1 -g1 -Iinclude -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all)
+flags=(-std=c++20 "${CFP_FUZZ_OPTIMISE:--O1}" -g1 -Iinclude -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all)
 echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' > "$folder/none.cpp"
 if [ -z "$clang" ] || ! "$clang" "${flags[@]}" "$folder/none.cpp" -o "$folder/none" 2> "$folder/none.log"; then
   echo "libFuzzer is missing: apt-get install clang libclang-rt-dev (or the libclang-rt-VERSION-dev of your clang)" >&2

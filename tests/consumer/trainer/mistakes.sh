@@ -2,7 +2,7 @@
 # mistakes.sh COMPILER [FLAGS...]: the trainer's layouts compile to an object, and with each of these edits, one mistake
 # each, they do not: one sentence, in few lines. An edit is a sed expression; what is said follows it, and how many
 # sentences there are where a layout that can be is at odds with several operators.
-# By g++ every edit; by others, which say the same in more time, every third, or with CFP_ALL=1 all.
+# By g++ every edit; by others, which say the same in more time, every sixth, or with CFP_ALL=1 all.
 set -uo pipefail
 here=$(realpath "$(dirname "$0")")
 folder=$(mktemp -d)
@@ -14,7 +14,7 @@ if ! said=$("$@" -c -o "$folder/control.o" "$folder/control.cpp" 2>&1); then
   exit 1
 fi
 failed=0 count=0 tried=0 every=1
-"$1" --version | grep -q "Free Software" || [ "${CFP_ALL:-0}" != 0 ] || every=3
+"$1" --version | grep -q "Free Software" || [ "${CFP_ALL:-0}" != 0 ] || every=6
 while IFS='|' read -r name edit words sentences; do
   [ -n "$name" ] || continue
   [ $((count++ % every)) = 0 ] || continue
