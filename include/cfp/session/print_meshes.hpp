@@ -3,6 +3,7 @@
 
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/texts.hpp>
+#include <cfp/solve/explain/explanation.hpp>
 
 #include <algorithm>
 #include <ostream>

@@ -44,12 +44,6 @@ inline std::string said_of(const training& how, number type) {
 inline double mib(long bytes) { return static_cast<double>(bytes) / 1048576; }
 inline double gib(long bytes) { return static_cast<double>(bytes) / 1073741824; }
 
-/// "13.98 GiB", "1.50 MiB", "900 bytes"
-inline std::string bytes_text(long bytes) {
-  if (bytes < 1 << 20) return std::to_string(bytes) + " bytes";
-  return bytes < 1 << 30 ? printed("%.2f MiB", mib(bytes)) : printed("%.2f GiB", gib(bytes));
-}
-
 // "2x4", or the axes' own names where somebody gave them.
 inline std::string short_mesh(const std::string& mesh) {
   std::string out;

@@ -5,6 +5,7 @@
 #include <cfp/profile/machine/machine.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/texts.hpp>
+#include <cfp/solve/explain/explanation.hpp>
 
 #include <cstddef>
 #include <string>

@@ -20,12 +20,12 @@ namespace detail {
 // All layouts by sums of parts, and the nearest of them by programs.
 class staged_search {
  public:
-  staged_search(const graph_of_rows& model, long batch, const machine& m, const staged_options& options)
-      : model_(model), batch_(batch), machine_(m), options_(options) {}
+  staged_search(const graph_of_rows& model, long rows, const machine& m, const staged_options& options)
+      : model_(model), rows_(rows), machine_(m), options_(options) {}
 
   std::optional<staged_plan> run() {
     for (int micro_batches = options_.most_micro_batches; micro_batches >= 2; --micro_batches)
-      if (batch_ % micro_batches == 0) look_at(micro_batches);
+      if (rows_ % micro_batches == 0) look_at(micro_batches);
     std::optional<staged_plan> best;
     const auto ms = [&] { return best ? best->price.ms : std::numeric_limits<double>::infinity(); };
     const auto take = [&](std::optional<staged_plan> found) {
@@ -68,7 +68,7 @@ class staged_search {
   }
 
   void look_at(int micro_batches) {
-    const long rows = batch_ / micro_batches;
+    const long rows = rows_ / micro_batches;
     models_.push_back(std::make_unique<model_in>(model_(rows, micro_batches), options_.machine.lowered_for));
     for (int places = 2; places <= std::min(machine_.devices(), micro_batches); ++places) {
       if (!allows(places)) continue;
@@ -95,7 +95,7 @@ class staged_search {
   }
 
   const graph_of_rows& model_;
-  const long batch_;
+  const long rows_;
   const machine& machine_;
   const staged_options& options_;
   std::vector<std::unique_ptr<model_in>> models_;
@@ -104,12 +104,11 @@ class staged_search {
 
 }  // namespace detail
 
-/// The fastest plan of `batch` rows a step in two stages or more; nothing if none fits. Throws bad_input for a batch of
-/// no rows.
-inline std::optional<staged_plan> search_stages(const graph_of_rows& model, long batch, const machine& m,
+/// The fastest plan of so many rows a step in two stages or more; nothing if none fits. Throws bad_input for no rows.
+inline std::optional<staged_plan> search_stages(const graph_of_rows& model, long rows, const machine& m,
                                                 const staged_options& options) {
-  if (batch < 1) throw bad_input("a step has at least 1 row, not " + std::to_string(batch));
-  return detail::staged_search(model, batch, m, options).run();
+  if (rows < 1) throw bad_input("a step has at least 1 row, not " + std::to_string(rows));
+  return detail::staged_search(model, rows, m, options).run();
 }
 
 }  // namespace cfp
