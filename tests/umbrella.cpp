@@ -8,6 +8,7 @@
 #include <cfp/pipeline/schedule_file.hpp>
 #include <cfp/pipeline/schedule_picture.hpp>
 #include <cfp/plan/mesh_search.hpp>
+#include <cfp/plan/stages/staged_search.hpp>
 #include <cfp/program/layer.hpp>
 #include <cfp/solve/cost_file.hpp>
 #include <cfp/solve/explain/explanation.hpp>

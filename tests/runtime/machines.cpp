@@ -93,7 +93,15 @@ TEST_CASE("a machine with a mistake is refused by name") {
         "my.json: device.memory must be a whole number, got 0.5");
   CHECK(refused_with("\"launch\"", "\"lunch\"") == "my.json: device has the key 'lunch', which machines do not know");
   CHECK(refused_with("\"contention\": 1.1", "\"contention\": 1.1, \"hand_over\": -1")
-            .find("device.hand_over must be a number that is not negative, got: -1") != std::string::npos);
+            .find("device.hand_over must be from 0 to 1 second, got: -1") != std::string::npos);
+  CHECK(refused_with("\"host_bandwidth\": 12000000000.0", "\"host_bandwidth\": 1")
+            .find("device.host_bandwidth must be 0 (nothing may rest there) or from 1e6 bytes per second to "
+                  "device.bandwidth, 1.709e+12, got: 1") != std::string::npos);
+  CHECK(
+      refused_with("\"tile\": 128", "\"tile\": 1.5").find("device.tile must be a whole number, 1 or more, got: 1.5") !=
+      std::string::npos);
+  CHECK(refused_with("\"name\": \"8x A100 80GB NVLink\"", "\"name\": \"\"").find("name must not be empty") !=
+        std::string::npos);
   CHECK(
       refused_with("\"contention\": 1.1", "\"contention\": 0.5").find("device.contention must be from 1 (none) to 2") !=
       std::string::npos);
@@ -160,7 +168,7 @@ TEST_CASE("what is written reads back equal, in every figure and its source") {
   CHECK_THROWS_AS(write_machine(odd, "/nowhere/machine.json"), bad_input);
   machine bad = odd;
   bad.device.launch = -1;
-  CHECK_THROWS_WITH(machine_text(bad), Catch::Contains("device.launch must be a number that is not negative, got: -1"));
+  CHECK_THROWS_WITH(machine_text(bad), Catch::Contains("device.launch must be from 0 to 1 second, got: -1"));
   bad = odd;
   bad.device.product_rate["float16"] = 1;
   CHECK_THROWS_WITH(machine_text(bad), Catch::Contains("has the key 'float16', which machines do not know"));

@@ -69,7 +69,7 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
       for (int end = first + 1; end <= segments; ++end)
         for (const int held : {1, 2, 3}) {
           CAPTURE(share, first, end, held);
-          const std::vector<stage_option>& found = tables.options(first, end, held);
+          const std::vector<stage_option>& found = tables.options(first, end, 1, 3);
           const run_part part = of_less.part(first, end);
           const cost_graph costs = part.with(held);
           double least = std::numeric_limits<double>::infinity();
@@ -112,7 +112,7 @@ TEST_CASE("stages that are found fit and train as one rank does; within less mem
     const std::optional<staged_plan> best = search_stages(model_of, 16, m, in_double());
     REQUIRE(best);
     CHECK(best->price.peak <= m.device.memory);
-    CHECK(best->price.ms >= before * (1 - 1e-9));
+    CHECK(best->price.ms >= before * 0.99);  // runs are solved to within 1%
     before = best->price.ms, fits = best->price.peak;
     const graph g = model_of(best->rows, best->micro_batches);
     const staged_layout& l = best->layout;

@@ -141,9 +141,7 @@ class one_layout {
     stage_problem p;
     p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
     p.memory = static_cast<double>(memory);
-    p.options = [&](int first, int end) -> const std::vector<stage_option>& {
-      return t.options(first, end, std::min(p.stages, p.micro_batches));
-    };
+    p.options = [&](int first, int end) -> const std::vector<stage_option>& { return t.options(first, end, p.stages); };
     p.border = [&](int s) { return borders_[at(s)]; };
     constexpr auto kind = staged_schedule::one_forward_one_backward;
     std::vector<int> ends;
@@ -168,13 +166,14 @@ class one_layout {
       const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
       const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
       const int held = std::min((under_way + chunks - 1) / chunks, base_.micro_batches);
-      const std::vector<stage_option>& all = t.options(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], held);
-      const auto fits = [&](const stage_option& o) {
-        return o.always + held * o.kept <= static_cast<double>(t.memory());
-      };
-      const auto o = std::find_if(all.begin(), all.end(), fits);
-      if (o == all.end()) return false;
-      chosen.push_back(*o);
+      const stage_option* best = nullptr;
+      const int first = s > 0 ? ends[at(s - 1)] : 0, end = ends[at(s)];
+      for (const stage_option& o : chunks > 1 ? t.options(first, end, held, held) : t.options(first, end, stages))
+        if (o.always + held * o.kept <= static_cast<double>(t.memory()) &&
+            (best == nullptr || o.forward + o.backward < best->forward + best->backward))
+          best = &o;
+      if (best == nullptr) return false;
+      chosen.push_back(*best);
     }
     return true;
   }

@@ -45,62 +45,77 @@ class stage_tables {
   /// Milliseconds that segments take at least, of a step.
   double least_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
 
-  /// The fastest choices of segments [first, end) for each number of micro-batches under way up to `most`; different
-  /// ones, `id` what `choose` wants. None where nothing fits.
-  const std::vector<stage_option>& options(int first, int end, int most) {
-    run& r = runs_[kept_.kinds(first, end)];
+  /// The fastest choices of segments [first, end) for every number of micro-batches under way from `low` to `high`;
+  /// where more of them make it slower by no more than `gap` says they are not looked at apart. `id` is what `choose`
+  /// wants; none where nothing fits.
+  const std::vector<stage_option>& options(int first, int end, int low, int high) {
     const double m = within_.micro_batches, longest = least_ms(first, end);
-    if (r.asked >= most || below_ <= (longest * (m - 1) + before_.back()) / m) return r.options;
-    for (; r.asked < most; ++r.asked) add(r, first, end, r.asked + 1);
+    std::vector<int> key = kept_.kinds(first, end);
+    key.insert(key.end(), {low, high});
+    run& r = runs_[std::move(key)];
+    if (r.asked || below_ <= (longest * (m - 1) + before_.back()) / m) return r.options;
+    r.asked = true;
+    fill(r, first, end, low, high);
     return r.options;
+  }
+  /// The same of one of `stages`: the first has as many under way as there are stages, the last one.
+  const std::vector<stage_option>& options(int first, int end, int stages) {
+    const int most = std::min(stages, within_.micro_batches);
+    if (first == 0) return options(first, end, most, most);
+    return options(first, end, 1, end == segments() ? 1 : std::max(1, std::min(stages - 1, most)));
   }
 
   /// Of a stage of segments [first, end) that an option is of: of every decision in them.
   void choose(int first, int end, int id, std::vector<int>& choices) const {
-    const std::vector<int>& mine = runs_.at(kept_.kinds(first, end)).choices[at(id)];
     std::size_t n = 0;
-    for (const std::size_t node : kept_.nodes(first, end)) choices[node] = mine[n++];
+    for (const std::size_t node : kept_.nodes(first, end)) choices[node] = choices_[at(id)][n++];
   }
   long solved() const { return solved_; }
 
  private:
   struct run {
-    int asked = 0;  // micro-batches under way that were asked for
-    bool over = false;
+    bool asked = false;
     std::vector<stage_option> options;
-    std::vector<std::vector<int>> choices;  // of each option
   };
+  static constexpr double never = std::numeric_limits<double>::infinity();
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   bool fits(const stage_option& o, int held) const {
     return o.always + held * o.kept <= static_cast<double>(within_.memory);
   }
-
-  void add(run& to, int first, int end, int held) {
-    if (to.over) return;  // fewer fitted not
-    if (held == 1) {
-      const run_part p = kept_.part(first, end);
-      if (p.least_resting() > static_cast<double>(within_.memory)) {
-        to.over = true;
-        return;
-      }
-      add(to, p, solve(p.costs, within_.free));
-    }
-    if (!to.options.empty() && fits(to.options.back(), held)) return;  // nothing that takes more of them is faster
-    if (held == 1) to.options.clear(), to.choices.clear();
-    const run_costs* const less = less_ ? less_() : nullptr;
-    const run_part p = (less != nullptr ? *less : kept_).part(first, end);
+  // Of `low` to `high` micro-batches under way.
+  void fill(run& to, int first, int end, int low, int high) {
+    const run_part all_kept = kept_.part(first, end);
+    if (all_kept.least_resting() > static_cast<double>(within_.memory)) return;
+    add(to, all_kept, solve(all_kept.costs, within_.free));
+    if (!to.options.empty() && fits(to.options.back(), high)) return;
+    const run_costs* const other = less_ ? less_() : nullptr;
+    const run_part less = (other != nullptr ? *other : kept_).part(first, end);
+    const double most = within(to, less, high);
+    if (low < high) between(to, less, low, high, within(to, less, low), most);
+  }
+  void between(run& to, const run_part& p, int low, int high, double ms_low, double ms_high) {
+    if (high - low < 2 || ms_low == never || ms_high <= ms_low * (1 + within_.within.gap)) return;
+    const int middle = (low + high) / 2;
+    const double ms = within(to, p, middle);
+    between(to, p, low, middle, ms_low, ms), between(to, p, middle, high, ms, ms_high);
+  }
+  // Milliseconds of the fastest that fits.
+  double within(run& to, const run_part& p, int held) {
+    if (!to.options.empty() && fits(to.options.front(), held)) return ms_of(to.options.front());  // nothing is faster
     cost_graph costs = p.with(held);
     costs.memory_limit = within_.memory;
     const solution s = solve(costs, within_.within);
-    to.over = !s.feasible;
-    if (s.feasible) add(to, p, s);
+    if (!s.feasible) return never;
+    add(to, p, s);
+    return ms_of(to.options.back());
   }
+  double ms_of(const stage_option& o) const { return within_.micro_batches * (o.forward + o.backward) + o.update; }
   void add(run& to, const run_part& p, const solution& s) {
     ++solved_;
     if (!s.feasible) return;
     to.options.push_back(p.option(s.choices, within_.micro_batches));
-    to.options.back().id = static_cast<int>(to.choices.size());
-    to.choices.push_back(s.choices);
+    to.options.back().id = static_cast<int>(choices_.size());
+    choices_.push_back(s.choices);
   }
 
   const run_costs& kept_;
@@ -110,6 +125,7 @@ class stage_tables {
   std::map<std::vector<int>, double> alone_;  // milliseconds of a segment by itself
   std::vector<double> before_;                // of those before each
   std::map<std::vector<int>, run> runs_;
+  std::vector<std::vector<int>> choices_;  // of options
   long solved_ = 0;
 };
 

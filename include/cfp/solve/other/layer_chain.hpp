@@ -21,8 +21,8 @@ struct layer_chain {
   double memory = std::numeric_limits<double>::infinity();  ///< bytes that a device has
 
   int layers() const { return static_cast<int>(strategies.size()); }
-  const stage_option& option(int layer, int strategy) const {
-    return strategies[static_cast<std::size_t>(layer)][static_cast<std::size_t>(strategy)];
+  const stage_option& option(int layer, int of) const {
+    return strategies[static_cast<std::size_t>(layer)][static_cast<std::size_t>(of)];
   }
   /// Milliseconds of a micro-batch from the layer before, which has strategy `from`.
   border_cost conversion(int layer, int from, int to) const {
