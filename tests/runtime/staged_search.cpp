@@ -102,7 +102,8 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
   CHECK(tried > 1000);
 }
 
-TEST_CASE("stages that are found fit and train as one rank does; within less memory they take no less time") {
+TEST_CASE("stages that are found fit and train as one rank does; within less memory they take no less time",
+          "[heavy]") {
   double before = 0;
   long fits = 0;
   for (const double share : {1.0, 0.85}) {
