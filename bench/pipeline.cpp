@@ -17,6 +17,8 @@
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/plan/mesh_plans.hpp>
 #include <cfp/plan/narrowed.hpp>
+#include <cfp/plan/stages/equal_ends.hpp>
+#include <cfp/plan/stages/staged_price.hpp>
 #include <cfp/profile/instruction_kind.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
@@ -39,26 +41,13 @@ namespace {
 
 using kinds = std::map<std::pair<std::string, std::string>, std::vector<double>>;  // milliseconds, as often as they ran
 
-// Stages of as many layers each, the first with what is before them, the last with what is behind.
+// Stages of as many layers each.
 std::vector<int> even_cuts(const graph& g, int stages) {
   const block_structure blocks = parallel_blocks(g);
   const repeats r(g, blocks);
-  const std::vector<segment> found = segments(g, blocks).segments;
-  const auto like = [&](const segment& a) {
-    return std::count_if(found.begin(), found.end(), [&](const segment& b) { return a.kind == b.kind; });
-  };
-  const segment& layer = *std::max_element(found.begin(), found.end(), [&](const segment& a, const segment& b) {
-    return like(a) * a.count < like(b) * b.count;
-  });
-  std::vector<int> layers;  // where each begins
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (found[i].kind == layer.kind) layers.push_back(r.operations[i].front());
-  if (static_cast<int>(layers.size()) < stages)
-    throw bad_input("a model of " + std::to_string(layers.size()) + " equal layers has no " + std::to_string(stages) +
-                    " stages; give it --layers");
   std::vector<int> out;
-  for (int s = 1; s < stages; ++s)
-    out.push_back(layers[layers.size() * static_cast<std::size_t>(s) / static_cast<std::size_t>(stages)]);
+  for (const int end : equal_ends(segments(g, blocks), stages))
+    if (end < static_cast<int>(r.operations.size())) out.push_back(r.operations[static_cast<std::size_t>(end)].front());
   return out;
 }
 
@@ -158,20 +147,7 @@ struct recipe {
   long rows = 1, sequence = 1024;  // of a micro-batch, on each of the data-parallel ranks
 };
 
-machine first_of(machine m, int devices) {
-  for (std::size_t l = m.levels.size(); l-- > 0;) {
-    const int unit = m.unit(l);
-    m.levels[l].joins = std::max(1, devices / unit);
-    if (devices >= unit) break;
-  }
-  while (m.levels.size() > 1 && m.levels.back().joins == 1) m.levels.pop_back();
-  m.sweeps.clear();
-  return m;
-}
-
-struct priced {
-  double ms = 0, idle = 0;
-  long peak = 0;
+struct priced : staged_price {
   std::string kept;  // what is not, if anything
 };
 
@@ -182,66 +158,43 @@ class priced_recipe {
     if (r_.tensor > 1) inside_.axes.push({name("model"), r_.tensor});
   }
 
-  // Beyond some micro-batches each takes as long as the one before.
-  priced operator()(long micro_batches) const {
-    const int few = 2 * r_.places, more = 3 * r_.places;
-    if (micro_batches <= more) return of(static_cast<int>(micro_batches));
-    const priced a = of(few), b = of(more);
-    priced out = b;
-    out.ms = a.ms + (b.ms - a.ms) / (more - few) * static_cast<double>(micro_batches - few);
-    const double busy = (1 - b.idle) * b.ms / more * static_cast<double>(micro_batches);
-    out.idle = 1 - busy / out.ms;
-    return out;
-  }
-
- private:
-  priced of(int micro_batches) const {
-    families::model_sizes sizes;
-    sizes.batch = r_.rows * r_.data, sizes.sequence = r_.sequence;
-    training how;
-    how.clip = 1;
-    how.micro_batches = micro_batches;
-    const graph g =
-        differentiate(refine(build_model(families::config_file(carried_model(r_.model)), sizes).forward), how);
+  priced operator()(int micro_batches) const {
+    const graph g = in_passes(std::min(micro_batches, 3 * r_.places));
     const target on = cuda::catalogue_target(number::bfloat16);
     const detail::planned_graph planned(g, on);
     machine_options options;
     options.lowered_for = on;
     const decision_graph kept = detail::decided(planned, inside_, options),
                          less = detail::decided(planned, inside_, options, {}, true);
-    const machine stage = first_of(machine_, inside_.devices());
+    const machine stage = innermost(machine_, inside_.devices());
     machine_search search(g, inside_, kept, stage, options, &planned.again);
     const std::string wanted = r_.tensor > 1 ? "zero1+tensor_sequence" : "zero1";
+    staged_layout layout{inside_, r_.places, r_.chunks, "interleaved", even_cuts(g, r_.places * r_.chunks)};
+    const auto of = [&](const sharding& plan) {
+      return price_of([this](int passes) { return in_passes(passes); }, plan, layout, {machine_}, on, micro_batches);
+    };
     for (const named_plan& n : usual_plans(inside_, has_experts(g)))
       if (n.name == wanted)
         if (const std::optional<evaluated> e = search.usual(n)) {
-          priced out = in_stages(g, shard(g, kept, e->p.choices), on, micro_batches);
-          const long room = machine_.device.memory;
+          priced out{of(shard(g, kept, e->p.choices)), ""};
           for (const auto& [called, least] :
                {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
-            if (out.peak <= room) break;
-            out = in_stages(g, shard(g, less, recomputed_to(least, e->p.choices, less)), on, micro_batches);
-            out.kept = called;
+            if (out.peak <= machine_.device.memory) break;
+            out = {of(shard(g, less, recomputed_to(least, e->p.choices, less))), called};
           }
           return out;
         }
     throw bad_input("'" + r_.model + "' has no plan " + wanted + " on " + to_string(inside_));
   }
 
-  priced in_stages(const graph& g, const sharding& plan, const target& on, int micro_batches) const {
-    const pipeline_schedule s = interleaved(r_.places, r_.chunks, micro_batches);
-    const stage_programs p = lower_stages(g, inside_, plan, {even_cuts(g, s.stages), s, {}}, on, {.overlap = true});
-    described_times times(machine_, p.along[0].mesh);
-    std::vector<std::vector<double>> ms;
-    priced out;
-    for (const program& one : p.along) {
-      ms.emplace_back();
-      for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
-      out.peak = std::max(out.peak, one.arena_bytes + one.persistent_bytes());
-    }
-    const stage_timeline all = simulate(p.along, ms, machine_.device.contention, machine_.device.hand_over);
-    out.ms = all.ms, out.idle = all.idle();
-    return out;
+ private:
+  graph in_passes(int micro_batches) const {
+    families::model_sizes sizes;
+    sizes.batch = r_.rows * r_.data, sizes.sequence = r_.sequence;
+    training how;
+    how.clip = 1;
+    how.micro_batches = micro_batches;
+    return differentiate(refine(build_model(families::config_file(carried_model(r_.model)), sizes).forward), how);
   }
 
   const recipe r_;
@@ -258,7 +211,7 @@ json published(const json& row) {
   machine m = load_machine(carried_machine(r.machine));
   m.levels.back().joins = gpus / m.unit(m.levels.size() - 1);
   const long rows = number_of("gbs"), micro_batches = rows / (r.rows * r.data);
-  const priced price = priced_recipe(r, m)(micro_batches);
+  const priced price = priced_recipe(r, m)(static_cast<int>(micro_batches));
   const double tokens = static_cast<double>(rows * r.sequence) / gpus, said = row["tokens_s_gpu"],
                predicted = 1000 * tokens / price.ms;
   char layout[80];

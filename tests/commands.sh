@@ -85,6 +85,14 @@ says "plan for mesh x=4, .* by adamw-8bit" "$cfp" "${tight[@]}" --optimizer adam
 few=(--model "$model" --batch 16 --seq 16 --mesh data=2 --memory 4400000)
 says "state on the host" "$cfp" plan "${few[@]}" --machine a100-pcie-4 --unfused --type float32 --save-plan "$folder/host.json"
 says "on the host, MiB: weights and optimizer 0.[1-9], kept for backward 0.[1-9]" "$cfp" verify "${few[@]}" --steps 2 --plan "$folder/host.json"
+# What was saved says what may be chosen: it runs without the limit it was found within.
+without=("${few[@]/4400000/900000000}")
+says "on the host, MiB: weights and optimizer 0.[1-9]" "$cfp" verify "${few[@]:0:8}" --steps 2 --plan "$folder/host.json"
+says "in all [0-9.]+ of 858.3 that it may take" "$cfp" verify "${without[@]}" --steps 2 --plan "$folder/host.json"
+says "above the limit of memory, so that they are no plans to take: .*replicated" "$cfp" compare "${few[@]:0:8}" --memory 8000000 --compare 2
+says "trained steps" "$cfp" train "${common[@]}" --steps 1 --optimizer adafactor --save-state "$folder/adafactor.safetensors"
+if "$cfp" train "${common[@]}" --steps 1 --load-state "$folder/adafactor.safetensors" > "$folder/out" 2>&1; then echo "FAILED: it goes on from the state of another optimizer"; exit 1; fi
+grep -q "is missing; the state is of another optimizer" "$folder/out" || { echo "FAILED: it does not say of what the state is"; cat "$folder/out"; exit 1; }
 says "border on the host" "$cfp" "${tight[@]/5000000000/3300000000}" --save-header "$folder/host.hpp"
 holds "$folder/host.hpp" 'planned<"h.0.attn.masked_softmax"'
 says "that was in float32; in .*adamw-8bit and with gradients sent as 8bit" "$cfp" verify "${common[@]}" --steps 4 --optimizer adamw-8bit --gradients 8bit

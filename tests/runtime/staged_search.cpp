@@ -4,7 +4,9 @@
 
 #include "small.hpp"
 
+#include <cfp/plan/stages/equal_ends.hpp>
 #include <cfp/plan/stages/staged_search.hpp>
+#include <cfp/plan/usual_plans.hpp>
 
 #include <algorithm>
 #include <random>
@@ -37,6 +39,26 @@ staged_options in_double() {
   o.machine.lowered_for = sizeof(double);
   o.chunks = {1, 2};
   return o;
+}
+
+// What people do: as many layers for each place, rows of a micro-batch split over its ranks, 1F1B.
+staged_price in_equal_stages(const machine& m, const mesh_shape& inside, int places, int micro_batches) {
+  const graph g = model_of(16 / micro_batches, micro_batches);
+  const block_structure blocks = parallel_blocks(g);
+  const repeats again(g, blocks);
+  staged_layout layout{inside, places, 1, "1f1b", {}};
+  const std::vector<int> ends = equal_ends(segments(g, blocks), places);
+  for (int s = 0; s + 1 < places; ++s)
+    layout.first.push_back(again.operations[static_cast<std::size_t>(ends[static_cast<std::size_t>(s)])].front());
+  const decision_graph d = decisions(g, blocks, inside);
+  machine_search search(g, inside, d, innermost(m, inside.devices()), in_double().machine);
+  const std::optional<evaluated> e = search.usual(usual_plans(inside, false).front());  // data parallel
+  REQUIRE(e);
+  const described_prices prices(m, with_stages(inside, places));
+  target on = sizeof(double);
+  on.prices = &prices;
+  return price_of([&](int passes) { return model_of(16 / micro_batches, passes); }, shard(g, d, e->p.choices), layout,
+                  {m}, on, micro_batches);
 }
 
 }  // namespace
@@ -102,9 +124,8 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
   CHECK(tried > 1000);
 }
 
-TEST_CASE("stages that are found fit and train as one rank does; within less memory they take no less time",
+TEST_CASE("stages that are found fit, train as one rank does, and are no slower than equal ones whose data is split",
           "[heavy]") {
-  double before = 0;
   long fits = 0;
   for (const double share : {1.0, 0.85}) {
     machine m = some_machine(4);
@@ -113,8 +134,20 @@ TEST_CASE("stages that are found fit and train as one rank does; within less mem
     const std::optional<staged_plan> best = search_stages(model_of, 16, m, in_double());
     REQUIRE(best);
     CHECK(best->price.peak <= m.device.memory);
-    CHECK(best->price.ms >= before * 0.99);  // runs are solved to within 1%
-    before = best->price.ms, fits = best->price.peak;
+    CHECK(best->bound_ms <= best->sums_ms);
+    fits = best->price.peak;
+    int others = 0;
+    for (const int places : {2, 4})
+      for (const int micro_batches : {4, 8, 16}) {
+        const mesh_shape inside = mesh_of({4 / places});
+        if (16 / micro_batches % inside.devices() != 0 || micro_batches < places) continue;
+        const staged_price usual = in_equal_stages(m, inside, places, micro_batches);
+        CAPTURE(places, micro_batches);
+        if (usual.peak > m.device.memory) continue;
+        ++others;
+        CHECK(best->price.ms <= usual.ms);
+      }
+    if (share == 1) CHECK(others > 3);
     const graph g = model_of(best->rows, best->micro_batches);
     const staged_layout& l = best->layout;
     INFO(l.places << " x " << to_string(l.inside) << ", " << l.schedule << ", " << best->micro_batches);
@@ -123,9 +156,7 @@ TEST_CASE("stages that are found fit and train as one rank does; within less mem
     on.prices = &prices;
     const stage_programs p = lower_stages(
         g, l.inside, best->plan, {l.first, l.schedule_of(best->micro_batches), l.costs}, on, {.overlap = true});
-    for (const program& one : p.along)
-      CHECK(static_cast<double>(one.arena_bytes + one.persistent_bytes()) <=
-            1.02 * static_cast<double>(best->price.peak));
+    for (const program& one : p.along) CHECK(one.arena_bytes + one.persistent_bytes() <= best->price.peak);
     const families::byte_text text(some_text(), best->rows, 64, 5, {});
     const trained alone = train_on(single(g, sizeof(double)), g, text, 3, 3);
     const auto ranks = threads(p.along[0].mesh, number::float64);

@@ -70,7 +70,7 @@ class limited_search {
   double free_ms() const { return free_ms_; }
   /// Bytes that no sum of parts is below, if nothing was found to fit; 0: nobody knows.
   std::int64_t least_of_sums() const { return least_of_sums_.value_or(0); }
-  /// Whether that is so far above the limit that no program can be below it.
+  /// Whether that is so far above the limit, four times what sums are unsure by, that no program is looked for.
   bool hopeless() const {
     return static_cast<double>(least_of_sums()) > (1 + 4 * options_.unsure) * static_cast<double>(options_.memory);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/plan/mesh_plans.hpp>
+#include <cfp/plan/stages/equal_ends.hpp>
 #include <cfp/plan/stages/run_costs.hpp>
 #include <cfp/plan/stages/stage_borders.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
@@ -53,9 +54,10 @@ class one_layout {
              const mesh_shape& inside, int places, const staged_options& options)
       : base_(begun(inside, places, rows, micro_batches)),
         model_([&model, rows](int passes) { return model(rows, passes); }), machine_(m), planned_(planned),
-        stage_(innermost(m, inside.devices())), conversions_(stage_, inside), of_all_(m, with_stages(inside, places)),
-        options_(options), on_(options.machine.on(m.device.memory, conversions_.prices)),
-        times_(stage_, inside, options.machine.known), decisions_(decided(planned, inside, options.machine)),
+        segments_(segments(planned.g, planned.blocks)), stage_(innermost(m, inside.devices())),
+        conversions_(stage_, inside), of_all_(m, with_stages(inside, places)), options_(options),
+        on_(options.machine.on(m.device.memory, conversions_.prices)), times_(stage_, inside, options.machine.known),
+        decisions_(decided(planned, inside, options.machine)),
         costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
         borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
 
@@ -154,14 +156,14 @@ class one_layout {
     return true;
   }
 
-  // Of equal segments each stage has as many; the first has what is before them, the last what is behind.
+  // Stages of as many layers each, and the fastest option of each that fits.
   bool even(int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) {
     stage_tables& t = *tables_;
-    const auto [from, to] = longest_stretch();
-    const int layers = to - from;
-    if (layers % stages != 0) return false;
-    ends.clear();
-    for (int s = 1; s <= stages; ++s) ends.push_back(s == stages ? t.segments() : from + layers / stages * s);
+    try {
+      ends = equal_ends(segments_, stages);
+    } catch (const bad_input&) {
+      return false;
+    }
     for (int s = 0; s < stages; ++s) {
       const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
       const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
@@ -177,18 +179,6 @@ class one_layout {
     }
     return true;
   }
-  std::pair<int, int> longest_stretch() const {
-    std::pair<int, int> best{0, 0};
-    const std::vector<bool>& like = planned_.again.like_next;
-    for (int i = 0; i < static_cast<int>(like.size()); ++i) {
-      int end = i;
-      while (end + 1 < static_cast<int>(like.size()) && like[at(end)]) ++end;
-      if (end + 1 - i > best.second - best.first) best = {i, end + 1};
-      i = end;
-    }
-    return best;
-  }
-
   // By its programs; whether it fits and is faster than `below`.
   bool priced(staged_plan& out, const std::vector<stage_option>& chosen, const char* schedule, double below) {
     out.layout.schedule = schedule;
@@ -207,7 +197,7 @@ class one_layout {
     out.plan = shard(planned_.g, less_ ? *less_ : decisions_, out.choices);
     target on = on_.lowered_for;
     on.prices = &of_all_;
-    out.price = price_of(model_, out.plan, out.layout, machine_, on, out.micro_batches);
+    out.price = price_of(model_, out.plan, out.layout, {machine_, options_.machine.known}, on, out.micro_batches);
     return out.price.peak <= on_.memory && out.price.ms < below;
   }
 
@@ -215,6 +205,7 @@ class one_layout {
   const graph_of_passes model_;
   const machine& machine_;
   const planned_graph& planned_;
+  const segmentation segments_;
   const machine stage_;
   described_conversions conversions_;
   const described_prices of_all_;  // conversions on the mesh with stages

@@ -34,16 +34,22 @@ struct staged_price {
   long peak = 0;    ///< bytes of the device that takes most, as planned
 };
 
+/// What it is priced on: a machine, and instructions measured on its devices, if any.
+struct priced_on {
+  const machine& m;
+  known_instructions* known = nullptr;
+};
+
 /// The training graph of a model in so many micro-batches.
 using graph_of_passes = std::function<graph(int micro_batches)>;
 
 namespace detail {
 
-inline staged_price price_of(const graph& g, const sharding& plan, const staged_layout& layout, const machine& m,
+inline staged_price price_of(const graph& g, const sharding& plan, const staged_layout& layout, const priced_on& with,
                              const target& on) {
   const stage_programs p = lower_stages(
       g, layout.inside, plan, {layout.first, layout.schedule_of(g.passes), layout.costs}, on, {.overlap = true});
-  described_times times(m, p.along[0].mesh);
+  described_times times(with.m, p.along[0].mesh, with.known);
   std::vector<std::vector<double>> ms;
   staged_price out;
   for (const program& one : p.along) {
@@ -51,7 +57,7 @@ inline staged_price price_of(const graph& g, const sharding& plan, const staged_
     for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
     out.peak = std::max(out.peak, one.arena_bytes + one.persistent_bytes());
   }
-  const stage_timeline all = simulate(p.along, ms, m.device.contention, 1000 * m.device.hand_over);
+  const stage_timeline all = simulate(p.along, ms, with.m.device.contention, 1000 * with.m.device.hand_over);
   out.ms = all.ms, out.idle = all.idle();
   return out;
 }
@@ -60,13 +66,14 @@ inline staged_price price_of(const graph& g, const sharding& plan, const staged_
 
 /// Priced by few micro-batches where there are many: two schedules, the longer of which says what each more takes.
 inline staged_price price_of(const graph_of_passes& model, const sharding& plan, const staged_layout& layout,
-                             const machine& m, const target& on, int micro_batches) {
+                             const priced_on& with, const target& on, int micro_batches) {
   const int few = 2 * layout.places, more = 3 * layout.places;
-  if (micro_batches <= more) return detail::price_of(model(micro_batches), plan, layout, m, on);
-  const staged_price a = detail::price_of(model(few), plan, layout, m, on);
-  staged_price out = detail::price_of(model(more), plan, layout, m, on);
+  if (micro_batches <= more) return detail::price_of(model(micro_batches), plan, layout, with, on);
+  const staged_price a = detail::price_of(model(few), plan, layout, with, on);
+  staged_price out = detail::price_of(model(more), plan, layout, with, on);
   const double busy = (1 - out.idle) * out.ms / more * micro_batches;
   out.ms = a.ms + (out.ms - a.ms) / (more - few) * (micro_batches - few);
+  if (out.peak > a.peak) out.peak += (out.peak - a.peak) * (micro_batches - more) / (more - few);  // what each is given
   out.idle = 1 - busy / out.ms;
   return out;
 }

@@ -89,7 +89,12 @@ inline machine innermost(machine m, int devices) {
     if (devices >= unit) break;
   }
   while (m.levels.size() > 1 && m.levels.back().joins == 1) m.levels.pop_back();
-  std::erase_if(m.sweeps, [&](const collective_sweep& w) { return w.devices * w.at_once > m.devices(); });
+  int nodes = 1;
+  for (const interconnect& l : m.levels)
+    if (l.kind == interconnect::network) nodes *= l.joins;
+  std::erase_if(m.sweeps, [&](const collective_sweep& w) {
+    return w.nodes > nodes || w.devices / w.nodes * w.at_once > m.devices() / nodes;
+  });
   return m;
 }
 
