@@ -35,7 +35,7 @@ struct staged_price {
 };
 
 /// What it is priced on: a machine, and instructions measured on its devices, if any.
-struct priced_on {
+struct timed_machine {
   const machine& m;
   known_instructions* known = nullptr;
 };
@@ -45,8 +45,8 @@ using graph_of_passes = std::function<graph(int micro_batches)>;
 
 namespace detail {
 
-inline staged_price price_of(const graph& g, const sharding& plan, const staged_layout& layout, const priced_on& with,
-                             const target& on) {
+inline staged_price price_of(const graph& g, const sharding& plan, const staged_layout& layout,
+                             const timed_machine& with, const target& on) {
   const stage_programs p = lower_stages(
       g, layout.inside, plan, {layout.first, layout.schedule_of(g.passes), layout.costs}, on, {.overlap = true});
   described_times times(with.m, p.along[0].mesh, with.known);
@@ -66,7 +66,7 @@ inline staged_price price_of(const graph& g, const sharding& plan, const staged_
 
 /// Priced by few micro-batches where there are many: two schedules, the longer of which says what each more takes.
 inline staged_price price_of(const graph_of_passes& model, const sharding& plan, const staged_layout& layout,
-                             const priced_on& with, const target& on, int micro_batches) {
+                             const timed_machine& with, const target& on, int micro_batches) {
   const int few = 2 * layout.places, more = 3 * layout.places;
   if (micro_batches <= more) return detail::price_of(model(micro_batches), plan, layout, with, on);
   const staged_price a = detail::price_of(model(few), plan, layout, with, on);
