@@ -19,6 +19,7 @@
 #include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/stages/equal_ends.hpp>
 #include <cfp/plan/stages/staged_price.hpp>
+#include <cfp/plan/stages/staged_search.hpp>
 #include <cfp/profile/instruction_kind.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
@@ -142,7 +143,7 @@ json on_ranks(const std::string& model, const families::model_sizes& given, int 
 
 // A step of so many micro-batches of a layout as Megatron has it: data x tensor inside of stages, interleaved.
 struct recipe {
-  std::string model, machine;
+  std::string model;
   int data = 1, tensor = 1, places = 1, chunks = 1;
   long rows = 1, sequence = 1024;  // of a micro-batch, on each of the data-parallel ranks
 };
@@ -202,16 +203,64 @@ class priced_recipe {
   mesh_shape inside_;
 };
 
+// So many GPUs of the nodes that published figures are of.
+machine h100s(int gpus) {
+  machine m = load_machine(carried_machine("h100-8x8-400g"));
+  m.levels.back().joins = gpus / m.unit(m.levels.size() - 1);
+  return m;
+}
+
+// What is asked of a search: so many rows a step on so many GPUs.
+struct question {
+  std::string model;
+  int gpus = 1;
+  long rows = 1, sequence = 1024;
+};
+struct answer {
+  std::optional<staged_plan> plan;
+  double seconds = 0;
+
+  std::string layout() const {
+    if (!plan) return "nothing fits";
+    const staged_layout& l = plan->layout;
+    return sizes_text(l.inside) + ", pipeline " + std::to_string(l.places) +
+           (l.chunks > 1 ? ", " + std::to_string(l.chunks) + " chunks" : "") + ", " +
+           std::to_string(plan->micro_batches) + " micro-batches, " + l.schedule;
+  }
+  double tokens(const question& q) const {  // per second and GPU
+    return plan ? 1000 * static_cast<double>(q.rows * q.sequence) / q.gpus / plan->price.ms : 0;
+  }
+};
+
+answer searched(const question& q) {
+  const auto begin = std::chrono::steady_clock::now();
+  staged_options options;
+  options.machine.lowered_for = cuda::catalogue_target(number::bfloat16);
+  options.tell = [&](const std::string& what) {
+    std::fprintf(stderr, "%7.1f s  %s\n",
+                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), what.c_str());
+  };
+  const auto in_passes = [&](long rows, int micro_batches) {
+    families::model_sizes sizes;
+    sizes.batch = rows, sizes.sequence = q.sequence;
+    training how;
+    how.clip = 1;
+    how.micro_batches = micro_batches;
+    return differentiate(refine(build_model(families::config_file(carried_model(q.model)), sizes).forward), how);
+  };
+  answer out{search_stages(in_passes, q.rows, h100s(q.gpus), options), 0};
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return out;
+}
+
 // Rows of published throughput that have a pipeline: our price of the layout they ran.
 json published(const json& row) {
   const auto number_of = [&](const char* key) { return row.contains(key) ? row[key].get<int>() : 1; };
   const int gpus = number_of("gpus"), tensor = number_of("tp"), places = number_of("pp");
-  const recipe r{row["model"], "h100-8x8-400g", gpus / (tensor * places), tensor,
-                 places,       number_of("vp"), number_of("mbs"),         number_of("seq")};
-  machine m = load_machine(carried_machine(r.machine));
-  m.levels.back().joins = gpus / m.unit(m.levels.size() - 1);
+  const recipe r{row["model"],    gpus / (tensor * places), tensor,          places,
+                 number_of("vp"), number_of("mbs"),         number_of("seq")};
   const long rows = number_of("gbs"), micro_batches = rows / (r.rows * r.data);
-  const priced price = priced_recipe(r, m)(static_cast<int>(micro_batches));
+  const priced price = priced_recipe(r, h100s(gpus))(static_cast<int>(micro_batches));
   const double tokens = static_cast<double>(rows * r.sequence) / gpus, said = row["tokens_s_gpu"],
                predicted = 1000 * tokens / price.ms;
   char layout[80];
@@ -219,6 +268,12 @@ json published(const json& row) {
                 r.chunks, price.kept.empty() ? "" : ", ", price.kept.c_str());
   std::printf("%-12s %5d GPUs  %-60s %8.0f %9.0f %8.3f %7.1f%% %6.1f GiB\n", r.model.c_str(), gpus, layout, said,
               predicted, predicted / said, 100 * price.idle, static_cast<double>(price.peak) / (1 << 30));
+  std::fflush(stdout);
+  const question q{r.model, gpus, rows, r.sequence};
+  const answer found = searched(q);
+  std::printf("%24s  %-60s %8s %9.0f %8.3f %7.1f%% %6.1f GiB %6.1f s\n", "found", found.layout().c_str(), "",
+              found.tokens(q), found.tokens(q) / said, found.plan ? 100 * found.plan->price.idle : 0,
+              found.plan ? static_cast<double>(found.plan->price.peak) / (1 << 30) : 0, found.seconds);
   std::fflush(stdout);
   return {{"model", r.model},
           {"gpus", gpus},

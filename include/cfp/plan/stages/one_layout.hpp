@@ -61,14 +61,16 @@ class one_layout {
         costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
         borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
 
-  /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none.
-  double by_sums(double below) {
+  /// Milliseconds, by sums of parts, of stages of as many layers each, unless no plan is below `below`; infinity then,
+  /// and where they do not fit.
+  double of_equal_stages(double below) {
     const double m = base_.micro_batches, all = tables(on_.memory).least_ms(0, tables_->segments());
-    const bool hopeless = all / m * (1 + (m - 1) / base_.layout.places) >= below;
-    if (base_.layout.places > tables_->segments() || hopeless || !solve_within(on_.memory, below))
-      return std::numeric_limits<double>::infinity();
-    return base_.sums_ms;
+    hopeless_ = base_.layout.places > tables_->segments() || all / m * (1 + (m - 1) / base_.layout.places) >= below;
+    return hopeless_ ? never : of_equal_stages(problem());
   }
+  /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
+  /// those of equal stages.
+  double by_sums(double below) { return hopeless_ || !solve_within(below) ? never : base_.sums_ms; }
   /// That plan by its programs, where these are faster than `below`. Sums of parts are held to less memory until
   /// programs fit.
   std::optional<staged_plan> by_programs(double below) {
@@ -79,7 +81,7 @@ class one_layout {
       if (out.price.peak <= on_.memory) return std::nullopt;
       memory -= out.price.peak - on_.memory + on_.memory / 1000;
       tables(memory);
-      if (!solve_within(memory, below * (1 + on_.unsure))) return std::nullopt;
+      if (!solve_within(below * (1 + on_.unsure))) return std::nullopt;
     }
     return std::nullopt;
   }
@@ -102,6 +104,8 @@ class one_layout {
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static constexpr auto kind = staged_schedule::one_forward_one_backward;
+  static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr int tries = 4;
   static constexpr long most_simulated = 2000;
   // Of one run within a limit, which programs decide in the end.
@@ -137,19 +141,28 @@ class one_layout {
         costs_, [this] { return less(); }, l);
   }
 
-  // The fastest stages by sums of parts, begun with equal ones.
-  bool solve_within(std::int64_t memory, double below) {
+  stage_problem problem() {
     stage_tables& t = *tables_;
     stage_problem p;
     p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
-    p.memory = static_cast<double>(memory);
-    p.options = [&](int first, int end) -> const std::vector<stage_option>& { return t.options(first, end, p.stages); };
-    p.border = [&](int s) { return borders_[at(s)]; };
-    constexpr auto kind = staged_schedule::one_forward_one_backward;
+    p.memory = static_cast<double>(t.memory());
+    p.options = [&t, stages = p.stages](int first, int end) -> const std::vector<stage_option>& {
+      return t.options(first, end, stages);
+    };
+    p.border = [this](int s) { return borders_[at(s)]; };
+    return p;
+  }
+  double of_equal_stages(const stage_problem& p) {
     std::vector<int> ends;
     std::vector<stage_option> chosen;
-    if (even(p.stages, ends, chosen)) below = std::min(below, time_of(p, kind, ends, chosen) * (1 + 1e-9));
-    t.look_below(below);
+    return even(p.stages, ends, chosen) ? time_of(p, kind, ends, chosen) : never;
+  }
+
+  // The fastest stages by sums of parts, begun with equal ones.
+  bool solve_within(double below) {
+    const stage_problem p = problem();
+    below = std::min(below, of_equal_stages(p) * (1 + 1e-9));
+    tables_->look_below(below, p.stages);
     const stage_solution s = best_stages(p, kind, most_simulated);
     if (!s.feasible()) return false;
     base_.ends = s.ends, base_.sums_ms = s.ms, base_.bound_ms = s.bound, chosen_ = s.option;
@@ -202,6 +215,7 @@ class one_layout {
   }
 
   staged_plan base_;
+  bool hopeless_ = false;
   const graph_of_passes model_;
   const machine& machine_;
   const planned_graph& planned_;

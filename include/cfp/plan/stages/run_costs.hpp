@@ -3,12 +3,14 @@
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/block/repeats.hpp>
+#include <cfp/plan/stages/needless_choices.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
 #include <cfp/solve/stages.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -78,7 +80,8 @@ struct run_part {
 class run_costs {
  public:
   run_costs(const graph& g, const repeats& r, const decision_graph& d, stage_costs costs)
-      : costs_(std::move(costs)), nodes_(r.operations.size()), edges_(r.operations.size()), place_(d.nodes.size()) {
+      : costs_(std::move(costs)), nodes_(r.operations.size()), edges_(r.operations.size()), place_(d.nodes.size()),
+        kind_(r.operations.size()) {
     std::vector<int> segment(d.nodes.size());
     int last = 0;
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
@@ -91,14 +94,21 @@ class run_costs {
       const int a = segment[at(d.edges[e].from)], b = segment[at(d.edges[e].to)];
       edges_[at(std::max(a, b))].push_back({e, std::min(a, b), b - a});
     }
-    for (std::size_t i = 0; i < nodes_.size(); ++i) find_kind(i);
+    for (int i = 0; i < segments(); ++i) find_kinds(i);
+    std::vector<int> alone;
+    for (int i = 0; i < segments(); ++i) alone.push_back(kind(i, 0));
+    costs_.whole = detail::needless_choices(costs_, nodes_, alone).without();
   }
   run_costs(const run_costs&) = delete;
   run_costs& operator=(const run_costs&) = delete;
 
   int segments() const { return static_cast<int>(nodes_.size()); }
   /// Runs of the same numbers have the same costs.
-  std::vector<int> kinds(int first, int end) const { return {kind_.begin() + first, kind_.begin() + end}; }
+  std::vector<int> kinds(int first, int end) const {
+    std::vector<int> out;
+    for (int i = first; i < end; ++i) out.push_back(kind(i, i - first));
+    return out;
+  }
   std::vector<std::size_t> nodes(int first, int end) const {
     std::vector<std::size_t> out;
     for (int i = first; i < end; ++i) out.insert(out.end(), nodes_[at(i)].begin(), nodes_[at(i)].end());
@@ -137,29 +147,47 @@ class run_costs {
     return maker >= 0 ? r.of_operation[at(maker)] : r.of_value[at(n.index)];
   }
 
-  // Segments whose numbers are the same ones are of one kind.
-  void find_kind(std::size_t i) {
-    const auto id = [](const shared_table& t) { return reinterpret_cast<std::intptr_t>(t.id()); };
-    std::vector<std::intptr_t> ids;
-    for (const std::size_t n : nodes_[i]) {
-      const shared_table& t = costs_.whole.nodes[n].time;
-      const bool nothing = std::all_of(t.begin(), t.end(), [](double ms) { return ms == 0; });
-      ids.push_back(nothing ? -static_cast<std::intptr_t>(t.size()) : id(t));  // of those not all share one
+  // Of a segment with so many before it: edges from further ones are not there.
+  int kind(int i, int before) const { return std::prev(kind_[at(i)].upper_bound(before))->second; }
+
+  // Segments whose numbers are equal are of one kind. Edges may come from far, such as those of what all layers read.
+  void find_kinds(int i) {
+    std::vector<int> key;
+    for (const std::size_t n : nodes_[at(i)]) {
+      const cost_node& x = costs_.whole.nodes[n];
+      key.insert(key.end(), {number_of(x.time), number_of(costs_.resting.nodes[n].time), memory_number(x.memory)});
     }
-    for (const inner_edge& e : edges_[i]) {
+    std::stable_sort(edges_[at(i)].begin(), edges_[at(i)].end(),
+                     [](const inner_edge& a, const inner_edge& b) { return a.lowest > b.lowest; });
+    const auto take = [&](int before) {
+      kind_[at(i)][before] = kinds_.try_emplace(key, static_cast<int>(kinds_.size())).first->second;
+    };
+    take(0);
+    for (const inner_edge& e : edges_[at(i)]) {
       const cost_edge& x = costs_.whole.edges[e.edge];
       const int from = place_[at(x.from)], to = place_[at(x.to)];
-      ids.insert(ids.end(), {id(x.time), e.along, static_cast<int>(i) - e.lowest, from, to});
+      key.insert(key.end(), {number_of(x.time), e.along, i - e.lowest, from, to});
+      take(i - e.lowest);
     }
-    kind_.push_back(kinds_.try_emplace(std::move(ids), static_cast<int>(kinds_.size())).first->second);
+  }
+  int number_of(const shared_table& t) {
+    const auto [known, fresh] = tables_.try_emplace(t.id(), 0);
+    if (fresh) known->second = numbers_.try_emplace(t.all(), static_cast<int>(numbers_.size())).first->second;
+    return known->second;
+  }
+  int memory_number(const std::vector<std::int64_t>& bytes) {
+    return memory_.try_emplace(bytes, static_cast<int>(memory_.size())).first->second;
   }
 
-  const stage_costs costs_;
+  stage_costs costs_;
   std::vector<std::vector<std::size_t>> nodes_;  // of each segment
   std::vector<std::vector<inner_edge>> edges_;   // of each, that the last of their ends is in
   std::vector<int> place_;                       // of each node, among those of its segment
-  std::vector<int> kind_;                        // of each segment
-  std::map<std::vector<std::intptr_t>, int> kinds_;
+  std::vector<std::map<int, int>> kind_;         // of each segment, from so many before it on
+  std::map<std::vector<int>, int> kinds_;
+  std::map<const void*, int> tables_;           // numbers of tables, by which they are
+  std::map<std::vector<double>, int> numbers_;  // and by what they hold
+  std::map<std::vector<std::int64_t>, int> memory_;
 };
 
 }  // namespace cfp

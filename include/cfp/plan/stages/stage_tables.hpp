@@ -7,6 +7,7 @@
 #include <cfp/solve/stages.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,8 +41,13 @@ class stage_tables {
 
   int segments() const { return kept_.segments(); }
   std::int64_t memory() const { return within_.memory; }
-  /// Milliseconds of a step: a run is no stage of a plan worth looking at that takes more where it is the longest.
-  void look_below(double ms) { below_ = ms; }
+  /// Only plans of so many stages that take less milliseconds for a step are worth looking at: none of their stages
+  /// may be so long that it alone, or what is left for the others, excludes that.
+  void look_below(double ms, int stages) {
+    const double m = within_.micro_batches;
+    stages_ = stages;
+    longest_ = m > 1 ? (ms * m - before_.back()) / (m - 1) : ms;
+  }
   /// Milliseconds that segments take at least, of a step.
   double least_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
 
@@ -49,11 +55,10 @@ class stage_tables {
   /// where more of them make it slower by no more than `gap` says they are not looked at apart. `id` is what `choose`
   /// wants; none where nothing fits.
   const std::vector<stage_option>& options(int first, int end, int low, int high) {
-    const double m = within_.micro_batches, longest = least_ms(first, end);
     std::vector<int> key = kept_.kinds(first, end);
     key.insert(key.end(), {low, high});
     run& r = runs_[std::move(key)];
-    if (r.asked || below_ <= (longest * (m - 1) + before_.back()) / m) return r.options;
+    if (r.asked || !worth_it(first, end)) return r.options;
     r.asked = true;
     fill(r, first, end, low, high);
     return r.options;
@@ -79,6 +84,11 @@ class stage_tables {
   };
   static constexpr double never = std::numeric_limits<double>::infinity();
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  bool worth_it(int first, int end) const {
+    const auto stages_of = [&](double ms) { return std::ceil(ms / longest_ * (1 - 1e-9)); };
+    return least_ms(first, end) < longest_ &&
+           stages_of(least_ms(0, first)) + stages_of(least_ms(end, segments())) <= stages_ - 1;
+  }
   bool fits(const stage_option& o, int held) const {
     return o.always + held * o.kept <= static_cast<double>(within_.memory);
   }
@@ -121,7 +131,8 @@ class stage_tables {
   const run_costs& kept_;
   const std::function<const run_costs*()> less_;
   const limits within_;
-  double below_ = std::numeric_limits<double>::infinity();
+  double longest_ = std::numeric_limits<double>::infinity();  // that a stage may be
+  int stages_ = std::numeric_limits<int>::max();
   std::map<std::vector<int>, double> alone_;  // milliseconds of a segment by itself
   std::vector<double> before_;                // of those before each
   std::map<std::vector<int>, run> runs_;

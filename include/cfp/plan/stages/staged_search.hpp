@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,7 +29,7 @@ class staged_search {
     for (int micro_batches = options_.most_micro_batches; micro_batches >= 2; --micro_batches)
       if (rows_ % micro_batches == 0) look_at(micro_batches);
     std::optional<staged_plan> best;
-    const auto ms = [&] { return best ? best->price.ms : std::numeric_limits<double>::infinity(); };
+    const auto ms = [&] { return best ? best->price.ms : never; };
     const auto take = [&](std::optional<staged_plan> found) {
       if (found) best = std::move(found);
     };
@@ -46,8 +48,11 @@ class staged_search {
   }
 
  private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
   struct candidate {
-    double sums_ms = 0;
+    double sums_ms = never;
+    int places = 1;
+    mesh_shape inside;
     std::string name;
     std::unique_ptr<one_layout> of;
   };
@@ -58,7 +63,8 @@ class staged_search {
     const planned_graph planned;
   };
 
-  void tell(const std::string& what) const {
+  void tell(const std::string& what) {
+    const std::lock_guard lock(telling_);
     if (options_.tell) options_.tell(what);
   }
   bool allows(int places) const {
@@ -67,26 +73,52 @@ class staged_search {
            (asked.empty() || std::find(asked.begin(), asked.end(), places) != asked.end());
   }
 
+  // All layouts in so many micro-batches, several at a time: first equal stages of each, then what is faster.
   void look_at(int micro_batches) {
     const long rows = rows_ / micro_batches;
+    std::vector<candidate> all = layouts(micro_batches);
+    std::vector<std::size_t> numbers(all.size());
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    if (all.empty()) return;
     models_.push_back(std::make_unique<model_in>(model_(rows, micro_batches), options_.machine.lowered_for));
+    double below = worst();
+    on_threads(options_.machine, numbers, [&](std::size_t i) {
+      candidate& c = all[i];
+      if (options_.machine.over()) return;
+      tell(c.name);
+      c.of = std::make_unique<one_layout>(model_, rows, micro_batches, models_.back()->planned, machine_, c.inside,
+                                          c.places, options_);
+      c.sums_ms = c.of->of_equal_stages(below);
+    });
+    std::vector<double> known;
+    for (const candidate& c : candidates_) known.push_back(c.sums_ms);
+    for (const candidate& c : all) known.push_back(c.sums_ms);
+    std::sort(known.begin(), known.end());
+    if (known.size() >= most) below = known[most - 1] * (1 + 1e-9);
+    below = std::min(below, known[0] * options_.machine.behind);
+    on_threads(options_.machine, numbers, [&](std::size_t i) {
+      if (all[i].of && !options_.machine.over()) all[i].sums_ms = all[i].of->by_sums(below);
+    });
+    for (candidate& c : all)
+      if (c.sums_ms < never) keep(std::move(c));
+  }
+  std::vector<candidate> layouts(int micro_batches) const {
+    std::vector<candidate> out;
     for (int places = 2; places <= std::min(machine_.devices(), micro_batches); ++places) {
       if (!allows(places)) continue;
       const machine inner = innermost(machine_, machine_.devices() / places);
       if (inner.devices() * places != machine_.devices()) continue;
-      for (const mesh_shape& inside : meshes_of(inner, options_.axes)) {
-        if (options_.machine.over()) return;
-        const std::string name = std::to_string(places) + " places of " + sizes_text(inside) + ", " +
-                                 std::to_string(micro_batches) + " micro-batches";
-        tell(name);
-        auto one = std::make_unique<one_layout>(model_, rows, micro_batches, models_.back()->planned, machine_, inside,
-                                                places, options_);
-        const double ms = one->by_sums(candidates_.size() < most ? std::numeric_limits<double>::infinity()
-                                                                 : candidates_.back().sums_ms);
-        if (ms < std::numeric_limits<double>::infinity()) keep({ms, name, std::move(one)});
-      }
+      for (const mesh_shape& inside : meshes_of(inner, options_.axes))
+        out.push_back({never,
+                       places,
+                       inside,
+                       std::to_string(places) + " places of " + sizes_text(inside) + ", " +
+                           std::to_string(micro_batches) + " micro-batches",
+                       {}});
     }
+    return out;
   }
+  double worst() const { return candidates_.size() < most ? never : candidates_.back().sums_ms; }
   void keep(candidate c) {
     const auto after = std::upper_bound(candidates_.begin(), candidates_.end(), c.sums_ms,
                                         [](double ms, const candidate& x) { return ms < x.sums_ms; });
@@ -99,6 +131,7 @@ class staged_search {
   const machine& machine_;
   const staged_options& options_;
   std::vector<std::unique_ptr<model_in>> models_;
+  std::mutex telling_;
   std::vector<candidate> candidates_;  // the fastest first
 };
 
