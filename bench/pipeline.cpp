@@ -141,6 +141,16 @@ json on_ranks(const std::string& model, const families::model_sizes& given, int 
   return out;
 }
 
+// A model by name, of so many rows in each pass.
+graph training_graph(const std::string& model, long rows, long sequence, int micro_batches) {
+  families::model_sizes sizes;
+  sizes.batch = rows, sizes.sequence = sequence;
+  training how;
+  how.clip = 1;
+  how.micro_batches = micro_batches;
+  return differentiate(refine(build_model(families::config_file(carried_model(model)), sizes).forward), how);
+}
+
 // A step of so many micro-batches of a layout as Megatron has it: data x tensor inside of stages, interleaved.
 struct recipe {
   std::string model;
@@ -190,12 +200,7 @@ class priced_recipe {
 
  private:
   graph in_passes(int micro_batches) const {
-    families::model_sizes sizes;
-    sizes.batch = r_.rows * r_.data, sizes.sequence = r_.sequence;
-    training how;
-    how.clip = 1;
-    how.micro_batches = micro_batches;
-    return differentiate(refine(build_model(families::config_file(carried_model(r_.model)), sizes).forward), how);
+    return training_graph(r_.model, r_.rows * r_.data, r_.sequence, micro_batches);
   }
 
   const recipe r_;
@@ -241,19 +246,14 @@ answer searched(const question& q) {
                  std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), what.c_str());
   };
   const auto in_passes = [&](long rows, int micro_batches) {
-    families::model_sizes sizes;
-    sizes.batch = rows, sizes.sequence = q.sequence;
-    training how;
-    how.clip = 1;
-    how.micro_batches = micro_batches;
-    return differentiate(refine(build_model(families::config_file(carried_model(q.model)), sizes).forward), how);
+    return training_graph(q.model, rows, q.sequence, micro_batches);
   };
   answer out{search_stages(in_passes, q.rows, h100s(q.gpus), options), 0};
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;
 }
 
-// Rows of published throughput that have a pipeline: our price of the layout they ran.
+// Rows of published throughput that have a pipeline: our price of the layout they ran, and what our search finds.
 json published(const json& row) {
   const auto number_of = [&](const char* key) { return row.contains(key) ? row[key].get<int>() : 1; };
   const int gpus = number_of("gpus"), tensor = number_of("tp"), places = number_of("pp");
@@ -280,6 +280,9 @@ json published(const json& row) {
           {"layout", layout},
           {"published_tokens_s_gpu", said},
           {"predicted_tokens_s_gpu", predicted},
+          {"found_layout", found.layout()},
+          {"found_predicted", found.tokens(q)},
+          {"seconds", found.seconds},
           {"idle", price.idle},
           {"peak_bytes", price.peak}};
 }
@@ -321,7 +324,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     json out;
-    if (!figures.empty()) out["published"] = published_in(figures);
+    if (!figures.empty()) {
+      out["published"] = published_in(figures);
+      for (const json& row : out["published"])
+        out["search"].push_back({{"model", row["model"]}, {"gpus", row["gpus"]}, {"seconds", row["seconds"]}});
+    }
     if (ranks) out["executed"] = on_ranks(model, given, micro_batches, steps, link);
     if (!to.empty()) write_file(to, out.dump(1) + "\n");
     return 0;

@@ -61,21 +61,36 @@ staged_price in_equal_stages(const machine& m, const mesh_shape& inside, int pla
                   {m}, on, micro_batches);
 }
 
+// A model in micro-batches of two rows on two ranks, priced; `less` may compute again what it keeps.
+struct priced_runs {
+  explicit priced_runs(int micro_batches) : g(model_of(2, micro_batches)) {}
+
+  stage_costs costs_of(const decision_graph& d) const {
+    return stage_pricing(g, mesh, d, described_times(m, mesh), sizeof(double)).prices();
+  }
+
+  const graph g;
+  const mesh_shape mesh = mesh_of({2});
+  const machine m = some_machine(2);
+  const detail::planned_graph planned{g, sizeof(double)};
+  const decision_graph kept = detail::decided(planned, mesh, in_double().machine),
+                       less = detail::decided(planned, mesh, in_double().machine, {}, true);
+  const run_costs of_kept{g, planned.again, kept, costs_of(kept)}, of_less{g, planned.again, less, costs_of(less)};
+};
+
 }  // namespace
 
 TEST_CASE("what a run of segments takes as a stage is what its decisions take, and nothing that fits is faster") {
   const int micro_batches = 4;
-  const graph g = model_of(2, micro_batches);
-  const mesh_shape mesh = mesh_of({2});
-  const machine m = some_machine(2);
-  const detail::planned_graph planned(g, sizeof(double));
-  const machine_options options = in_double().machine;
-  const auto costs_of = [&](const decision_graph& d) {
-    return stage_pricing(g, mesh, d, described_times(m, mesh), sizeof(double)).prices();
+  const priced_runs runs(micro_batches);
+  const run_costs &of_kept = runs.of_kept, &of_less = runs.of_less;
+  const decision_graph& less = runs.less;
+  const stage_costs of_all = runs.costs_of(less);
+  const auto part_of = [&](int first, int end) {  // with choices that tables leave out
+    run_part out = of_less.part(first, end);
+    for (std::size_t n = 0; n < out.nodes.size(); ++n) out.costs.nodes[n].time = of_all.whole.nodes[out.nodes[n]].time;
+    return out;
   };
-  const decision_graph kept = detail::decided(planned, mesh, options),
-                       less = detail::decided(planned, mesh, options, {}, true);
-  const run_costs of_kept(g, planned.again, kept, costs_of(kept)), of_less(g, planned.again, less, costs_of(less));
   const int segments = of_kept.segments();
   std::mt19937 random(5);
   int limited = 0, tried = 0;
@@ -92,7 +107,7 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
         for (const int held : {1, 2, 3}) {
           CAPTURE(share, first, end, held);
           const std::vector<stage_option>& found = tables.options(first, end, 1, 3);
-          const run_part part = of_less.part(first, end);
+          const run_part part = part_of(first, end);
           const cost_graph costs = part.with(held);
           double least = std::numeric_limits<double>::infinity();
           for (const stage_option& o : found) {
@@ -122,6 +137,45 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
   }
   CHECK(limited > 10);
   CHECK(tried > 1000);
+  long all = 0, left = 0;
+  for (const auto& [of, count] : {std::pair(part_of(0, segments), &all), std::pair(of_less.part(0, segments), &left)})
+    for (const cost_node& n : of.costs.nodes)
+      *count += std::count_if(n.time.begin(), n.time.end(), [](double ms) { return ms < 1e300; });
+  CHECK(left < all);
+}
+
+TEST_CASE("what a bound excludes is no stage of a faster plan") {
+  int bounded = 0;
+  for (const int micro_batches : {2, 3, 4, 8}) {
+    const priced_runs runs(micro_batches);
+    const run_costs& of_kept = runs.of_kept;
+    const long free = solve(of_kept.part(0, of_kept.segments()).costs).memory;
+    for (const int stages : {2, 3})
+      for (const double share : {2.0, 0.5, 0.35}) {
+        CAPTURE(micro_batches, stages, share);
+        stage_tables::limits within;
+        within.micro_batches = micro_batches;
+        within.memory = std::lround(share * static_cast<double>(free));
+        const auto solved = [&](double below) {
+          stage_tables tables(
+              of_kept, [&] { return &runs.of_less; }, within);
+          tables.look_below(below, stages);
+          stage_problem p{of_kept.segments(), stages, micro_batches, static_cast<double>(within.memory), {}, {}};
+          p.options = [&](int first, int end) -> const std::vector<stage_option>& {
+            return tables.options(first, end, stages);
+          };
+          const double ms = best_stages(p, staged_schedule::one_forward_one_backward).ms;
+          if (micro_batches >= stages) CHECK(tables.least_ms(stages) <= ms * (1 + 1e-9));
+          return std::pair(ms, tables.solved());
+        };
+        const auto [ms, all] = solved(std::numeric_limits<double>::infinity());
+        if (!(ms < std::numeric_limits<double>::infinity())) continue;
+        const auto [again, few] = solved(ms * (1 + 1e-9));
+        CHECK(again == Approx(ms));
+        bounded += few < all;
+      }
+  }
+  CHECK(bounded > 5);
 }
 
 TEST_CASE("stages that are found fit, train as one rank does, and are no slower than equal ones whose data is split",

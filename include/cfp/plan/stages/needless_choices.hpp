@@ -33,9 +33,6 @@ class needless_choices {
     for (const auto& [kind, alike] : segments_) drop_in(alike);
   }
 
-  /// Per node and choice: 1 where a stage may need it.
-  const std::vector<std::vector<char>>& needed() const { return needed_; }
-
   /// The costs of all that a step takes, where these are forbidden.
   cost_graph without() const {
     cost_graph out = costs_.whole;
@@ -155,7 +152,7 @@ class needless_choices {
   std::map<int, std::vector<std::size_t>> segments_;  // of each kind
   std::vector<std::size_t> segment_;                  // of each node
   std::vector<std::vector<std::size_t>> edges_;       // of each node
-  std::vector<std::vector<char>> needed_;
+  std::vector<std::vector<char>> needed_;             // per node and choice: 1 where a stage may need it
 };
 
 }  // namespace cfp::inline v0_1::detail

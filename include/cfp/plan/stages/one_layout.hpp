@@ -64,8 +64,9 @@ class one_layout {
   /// Milliseconds, by sums of parts, of stages of as many layers each, unless no plan is below `below`; infinity then,
   /// and where they do not fit.
   double of_equal_stages(double below) {
-    const double m = base_.micro_batches, all = tables(on_.memory).least_ms(0, tables_->segments());
-    hopeless_ = base_.layout.places > tables_->segments() || all / m * (1 + (m - 1) / base_.layout.places) >= below;
+    const stage_tables& t = tables(on_.memory);
+    const int places = base_.layout.places;
+    hopeless_ = places > t.segments() || t.least_ms(places) >= below;
     return hopeless_ ? never : of_equal_stages(problem());
   }
   /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After

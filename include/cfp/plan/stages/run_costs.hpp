@@ -33,6 +33,21 @@ struct run_part {
     return out;
   }
 
+  /// Without what a step does once.
+  cost_graph in_passes() const {
+    cost_graph out = costs;
+    const auto sum = [](const shared_table& a, const shared_table& b) {
+      std::vector<double> ms = a;
+      for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += b[i];
+      return ms;
+    };
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      out.nodes[n].time = sum(of->forward.nodes[nodes[n]].time, of->backward.nodes[nodes[n]].time);
+    for (std::size_t e = 0; e < edges.size(); ++e)
+      out.edges[e].time = sum(of->forward.edges[edges[e]].time, of->backward.edges[edges[e]].time);
+    return out;
+  }
+
   /// With so many micro-batches under way.
   cost_graph with(int held) const {
     cost_graph out = costs;
@@ -155,7 +170,10 @@ class run_costs {
     std::vector<int> key;
     for (const std::size_t n : nodes_[at(i)]) {
       const cost_node& x = costs_.whole.nodes[n];
-      key.insert(key.end(), {number_of(x.time), number_of(costs_.resting.nodes[n].time), memory_number(x.memory)});
+      for (const cost_graph* const c : {&costs_.whole, &costs_.forward, &costs_.once, &costs_.resting})
+        key.push_back(number_of(c->nodes[n].time));
+      for (const auto& bytes : {x.memory, x.transient})
+        key.push_back(memory_.try_emplace(bytes, static_cast<int>(memory_.size())).first->second);
     }
     std::stable_sort(edges_[at(i)].begin(), edges_[at(i)].end(),
                      [](const inner_edge& a, const inner_edge& b) { return a.lowest > b.lowest; });
@@ -166,7 +184,9 @@ class run_costs {
     for (const inner_edge& e : edges_[at(i)]) {
       const cost_edge& x = costs_.whole.edges[e.edge];
       const int from = place_[at(x.from)], to = place_[at(x.to)];
-      key.insert(key.end(), {number_of(x.time), e.along, i - e.lowest, from, to});
+      key.insert(key.end(), {e.along, i - e.lowest, from, to});
+      for (const cost_graph* const c : {&costs_.whole, &costs_.forward, &costs_.once})
+        key.push_back(number_of(c->edges[e.edge].time));
       take(i - e.lowest);
     }
   }
@@ -174,9 +194,6 @@ class run_costs {
     const auto [known, fresh] = tables_.try_emplace(t.id(), 0);
     if (fresh) known->second = numbers_.try_emplace(t.all(), static_cast<int>(numbers_.size())).first->second;
     return known->second;
-  }
-  int memory_number(const std::vector<std::int64_t>& bytes) {
-    return memory_.try_emplace(bytes, static_cast<int>(memory_.size())).first->second;
   }
 
   stage_costs costs_;

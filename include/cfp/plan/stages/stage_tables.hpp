@@ -7,7 +7,6 @@
 #include <cfp/solve/stages.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,22 +33,21 @@ class stage_tables {
     for (int i = 0; i < segments(); ++i) {
       const std::vector<int> k = kept_.kinds(i, i + 1);
       const auto [at_kind, fresh] = alone_.try_emplace(k, 0.0);
-      if (fresh) at_kind->second = solve(kept_.part(i, i + 1).costs, within_.free).bound;
+      if (fresh) at_kind->second = solve(kept_.part(i, i + 1).in_passes(), within_.free).bound;
       before_.push_back(before_.back() + at_kind->second);
     }
   }
 
   int segments() const { return kept_.segments(); }
   std::int64_t memory() const { return within_.memory; }
-  /// Only plans of so many stages that take less milliseconds for a step are worth looking at: none of their stages
-  /// may be so long that it alone, or what is left for the others, excludes that.
-  void look_below(double ms, int stages) {
-    const double m = within_.micro_batches;
-    stages_ = stages;
-    longest_ = m > 1 ? (ms * m - before_.back()) / (m - 1) : ms;
+  /// Only plans of so many stages that take less milliseconds for a step are worth looking at, under 1F1B.
+  void look_below(double ms, int stages) { below_ = ms, stages_ = stages; }
+  /// Milliseconds that a step of so many stages takes at least. What each of them implies (as in `worth_it`), averaged
+  /// over them, is least where those behind and those before weigh 1 to 2.
+  double least_ms(int stages) const {
+    const double m = within_.micro_batches, behind = m > stages ? 2.0 / 3 * (stages - 1) / m : 0;
+    return before_.back() / stages * (1 + behind);
   }
-  /// Milliseconds that segments take at least, of a step.
-  double least_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
 
   /// The fastest choices of segments [first, end) for every number of micro-batches under way from `low` to `high`;
   /// where more of them make it slower by no more than `gap` says they are not looked at apart. `id` is what `choose`
@@ -84,10 +82,24 @@ class stage_tables {
   };
   static constexpr double never = std::numeric_limits<double>::infinity();
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  // Milliseconds that passes of segments take at least, of a step.
+  double least_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
+  // Whether it may be a stage of a plan that is worth looking at. A stage begins when those before it have had the
+  // first micro-batch and ends before they do. With w under way it waits for those behind it before its first backward
+  // and its last one; they alternate with forward in between, unless all are under way at once.
   bool worth_it(int first, int end) const {
-    const auto stages_of = [&](double ms) { return std::ceil(ms / longest_ * (1 - 1e-9)); };
-    return least_ms(first, end) < longest_ &&
-           stages_of(least_ms(0, first)) + stages_of(least_ms(end, segments())) <= stages_ - 1;
+    if (stages_ == 0) return true;
+    const double m = within_.micro_batches, t = least_ms(first, end), before = least_ms(0, first),
+                 behind = least_ms(end, segments());
+    if (before / m + t >= below_) return false;
+    for (int s = 0; s < stages_; ++s) {
+      const int after = stages_ - 1 - s;
+      if ((s == 0) != (first == 0) || (after == 0) != (end == segments())) continue;
+      if (before > s * below_ || behind > after * below_) continue;
+      const double w = std::min<double>(after + 1, m);
+      if (before + (w < m ? (m - w + 1) * t + 2 * behind : (m + 1) / 2 * t + behind) < m * below_) return true;
+    }
+    return false;
   }
   bool fits(const stage_option& o, int held) const {
     return o.always + held * o.kept <= static_cast<double>(within_.memory);
@@ -131,10 +143,10 @@ class stage_tables {
   const run_costs& kept_;
   const std::function<const run_costs*()> less_;
   const limits within_;
-  double longest_ = std::numeric_limits<double>::infinity();  // that a stage may be
-  int stages_ = std::numeric_limits<int>::max();
-  std::map<std::vector<int>, double> alone_;  // milliseconds of a segment by itself
-  std::vector<double> before_;                // of those before each
+  double below_ = std::numeric_limits<double>::infinity();  // milliseconds of a step
+  int stages_ = 0;                                          // any
+  std::map<std::vector<int>, double> alone_;                // milliseconds of a segment's passes by itself
+  std::vector<double> before_;                              // of those before each
   std::map<std::vector<int>, run> runs_;
   std::vector<std::vector<int>> choices_;  // of options
   long solved_ = 0;
