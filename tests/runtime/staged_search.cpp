@@ -4,11 +4,14 @@
 
 #include "small.hpp"
 
+#include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/plan/stages/equal_ends.hpp>
 #include <cfp/plan/stages/staged_search.hpp>
 #include <cfp/plan/usual_plans.hpp>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 
 namespace staged_search_tests {
@@ -75,7 +78,8 @@ struct priced_runs {
   const detail::planned_graph planned{g, sizeof(double)};
   const decision_graph kept = detail::decided(planned, mesh, in_double().machine),
                        less = detail::decided(planned, mesh, in_double().machine, {}, true);
-  const run_costs of_kept{g, planned.again, kept, costs_of(kept)}, of_less{g, planned.again, less, costs_of(less)};
+  const run_costs of_kept{g, planned.again, kept, costs_of(kept)}, of_less{g, planned.again, less, costs_of(less)},
+      of_all{g, planned.again, less, costs_of(less), true};
 };
 
 }  // namespace
@@ -85,12 +89,6 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
   const priced_runs runs(micro_batches);
   const run_costs &of_kept = runs.of_kept, &of_less = runs.of_less;
   const decision_graph& less = runs.less;
-  const stage_costs of_all = runs.costs_of(less);
-  const auto part_of = [&](int first, int end) {  // with choices that tables leave out
-    run_part out = of_less.part(first, end);
-    for (std::size_t n = 0; n < out.nodes.size(); ++n) out.costs.nodes[n].time = of_all.whole.nodes[out.nodes[n]].time;
-    return out;
-  };
   const int segments = of_kept.segments();
   std::mt19937 random(5);
   int limited = 0, tried = 0;
@@ -107,7 +105,7 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
         for (const int held : {1, 2, 3}) {
           CAPTURE(share, first, end, held);
           const std::vector<stage_option>& found = tables.options(first, end, 1, 3);
-          const run_part part = part_of(first, end);
+          const run_part part = runs.of_all.part(first, end);  // with choices that tables leave out
           const cost_graph costs = part.with(held);
           double least = std::numeric_limits<double>::infinity();
           for (const stage_option& o : found) {
@@ -137,10 +135,9 @@ TEST_CASE("what a run of segments takes as a stage is what its decisions take, a
   }
   CHECK(limited > 10);
   CHECK(tried > 1000);
-  long all = 0, left = 0;
-  for (const auto& [of, count] : {std::pair(part_of(0, segments), &all), std::pair(of_less.part(0, segments), &left)})
-    for (const cost_node& n : of.costs.nodes)
-      *count += std::count_if(n.time.begin(), n.time.end(), [](double ms) { return ms < 1e300; });
+  std::size_t all = 0, left = 0;
+  for (const auto& [of, count] : {std::pair(&runs.of_all, &all), std::pair(&of_less, &left)})
+    for (const cost_node& n : of->part(0, segments).costs.nodes) *count += n.time.size();
   CHECK(left < all);
 }
 
@@ -220,6 +217,64 @@ TEST_CASE("stages that are found fit, train as one rank does, and are no slower 
     CHECK(apart.loss <= 1e-10);
     CHECK(apart.parameters <= 1e-7);
   }
+}
+
+TEST_CASE("choices that equal stages take make stages nearly as fast as all choices do", "[heavy]") {
+  double worst = 1;
+  int compared = 0;
+  long fits = 0;
+  for (const double share : {1.0, 0.7, 0.5}) {
+    machine m = some_machine(4);
+    if (fits > 0) m.device.memory = std::lround(share * static_cast<double>(fits));
+    for (const int places : {2, 4})
+      for (const int micro_batches : {4, 8}) {
+        CAPTURE(share, places, micro_batches);
+        staged_options o = in_double();
+        o.chunks = {1}, o.places = {places}, o.most_micro_batches = micro_batches;
+        const std::optional<staged_plan> some = search_stages(model_of, 8, m, o);
+        o.all_choices = true;
+        const std::optional<staged_plan> best = search_stages(model_of, 8, m, o);
+        CHECK(some.has_value() == best.has_value());
+        if (!some || !best) continue;
+        ++compared;
+        worst = std::max(worst, some->price.ms / best->price.ms);
+        CHECK(best->bound_ms <= some->sums_ms * (1 + 1e-9));
+        if (share == 1) fits = std::max(fits, some->price.peak);
+      }
+  }
+  if (std::getenv("CFP_PRINT")) std::printf("%d searches, at most %.2f%% slower\n", compared, 100 * (worst - 1));
+  CHECK(compared >= 8);
+  CHECK(worst <= 1.005);
+}
+
+TEST_CASE("what one kernel computes is fused whatever order conversions have, so memory is what sums of parts say") {
+  const target& on = cuda::catalogue_target(number::bfloat16);
+  families::gpt_config c = tiny_config();
+  c.layers = 2, c.batch = 4, c.sequence = 64, c.attention_dropout = 0;
+  training how;
+  how.clip = 1;
+  const graph g = differentiate(refine(families::gpt(c)), how);
+  const detail::planned_graph planned(g, on);
+  const mesh_shape mesh = mesh_of({2, 2});
+  const decision_graph d = detail::decided(planned, mesh, {.lowered_for = on});
+  std::mt19937 random(7);
+  long fused = 0;
+  for (int k = 0; k < 40; ++k) {
+    const sharding plan = shard(g, d, random_choices(d, random));
+    const auto attention = [&](const program& p) {
+      return std::count_if(p.code.begin(), p.code.end(), [&](const instruction& i) {
+        return i.fusion >= 0 && p.fusions[static_cast<std::size_t>(i.fusion)].label == "attention";
+      });
+    };
+    program as_needed = lower(g, mesh, plan, all_operations(g), on.real_bytes);
+    on.complete(as_needed, g);
+    for (const bool overlap : {false, true}) {
+      const program early = lowered(g, mesh, plan, on, {.overlap = overlap}, nullptr);
+      CHECK(attention(early) == attention(as_needed));
+      fused += attention(early);
+    }
+  }
+  CHECK(fused > 100);
 }
 
 TEST_CASE("a batch that cannot be cut, or more places than devices, has no stages") {

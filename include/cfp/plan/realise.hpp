@@ -16,8 +16,7 @@ namespace cfp::inline v0_1 {
 inline program lowered(const graph& g, const mesh_shape& mesh, const sharding& shards, const target& on,
                        const schedule& order, known_conversions* conversions) {
   program out = lower(g, mesh, shards, all_operations(g), on.real_bytes, false, {}, conversions);
-  apply(order, out);
-  on.complete(out, g);
+  on.complete(out, g, order);
   return out;
 }
 

@@ -36,7 +36,7 @@ inline void erase(program& p, const std::vector<bool>& gone) {
 
 }  // namespace detail
 
-/// Fuses what fits a pattern, the first given first. After the order is set and before memory is planned.
+/// Fuses what fits a pattern, the first given first. Before an order is set (`schedule`) and memory is planned.
 /// `reads`: of the graph.
 inline void fuse(program& p, const graph& g, const std::vector<int>& reads,
                  const std::vector<fusion_pattern>& patterns) {

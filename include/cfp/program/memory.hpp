@@ -6,7 +6,9 @@
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -100,6 +102,8 @@ inline std::vector<long> live_bytes(const program& p) { return live_bytes(p, lif
 
 /// Gives every buffer that is not persistent an offset; buffers whose lifetimes overlap do not share memory. Each at
 /// the lowest place that is free: the largest first, or if that wastes memory the longest there, whichever takes less.
+/// Where all micro-batches are in the code those of a size first in the order of the program: what is of one then finds
+/// the places of those before.
 inline void plan_memory(program& p) {
   reduce_in_place(p);
   const std::vector<lifetime> life = lifetimes(p);
@@ -107,24 +111,30 @@ inline void plan_memory(program& p) {
   std::vector<int> order;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (detail::has_place(p, life, b)) order.push_back(static_cast<int>(b));
-  const auto bytes = [&](int b) { return p[b].bytes; };
-  const auto lasts = [&](int b) {
-    return life[static_cast<std::size_t>(b)].to - life[static_cast<std::size_t>(b)].from;
-  };
-  const auto by = [&](const auto& first, const auto& second) {
-    std::sort(order.begin(), order.end(), [&](int a, int b) {
-      return std::tuple(-first(a), -second(a), a) < std::tuple(-first(b), -second(b), b);
-    });
-    return detail::placed(p, life, order);
-  };
-  detail::places best = by(bytes, lasts);
+  const auto when = [&](int b) { return life[static_cast<std::size_t>(b)]; };
+  const auto lasts = [&](int b) { return when(b).to - when(b).from; };
   const std::vector<long> live = live_bytes(p, life);
   const long least = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
   constexpr double wasted = 1.01;
-  if (static_cast<double>(best.bytes) > wasted * static_cast<double>(least))
-    if (detail::places other = by(lasts, bytes); other.bytes < best.bytes) best = std::move(other);
-  for (const auto& [b, at] : best.at) p[b].offset = at;
-  p.arena_bytes = best.bytes;
+  std::optional<detail::places> best;
+  const auto try_by = [&](const auto& key) {
+    if (best && static_cast<double>(best->bytes) <= wasted * static_cast<double>(least)) return;
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+    if (detail::places found = detail::placed(p, life, order); !best || found.bytes < best->bytes)
+      best = std::move(found);
+  };
+  if (p.has_all_passes()) {
+    std::map<std::pair<int, long>, int> longest;  // of a tensor
+    const auto tensor = [&](int b) { return std::pair(p[b].value, p[b].bytes); };
+    for (const int b : order) longest[tensor(b)] = std::max(longest[tensor(b)], lasts(b));
+    const auto brief = static_cast<int>(2 * p.code.size() / p.slots.size());
+    try_by([&](int b) { return std::tuple(longest[tensor(b)] < brief, -p[b].bytes, when(b).from, b); });
+    try_by([&](int b) { return std::tuple(-p[b].bytes, when(b).from, b); });
+  }
+  try_by([&](int b) { return std::tuple(-p[b].bytes, -lasts(b), b); });
+  try_by([&](int b) { return std::tuple(-lasts(b), -p[b].bytes, b); });
+  for (const auto& [b, at] : best->at) p[b].offset = at;
+  p.arena_bytes = best->bytes;
 }
 
 /// Bytes that an engine takes at most beside the planned memory: for prepared instructions and their bookkeeping.

@@ -27,8 +27,8 @@ inline int stream_of(const instruction& i) {
 
 /// What the streams of a program wait for. What runs beside waits for all operators before it in the program, for what
 /// is before it on its stream, and for the last on each other stream whose memory it touches; an operator for the last
-/// on each stream whose memory it touches, and, where something is on its way to the host, for what went there before:
-/// so its memory is free from then on.
+/// on each stream whose memory it touches, and, where something is on its way to the host or to another stage, for what
+/// went there before, in slots before that of the last send: so its memory is free from then on.
 struct stream_order {
   /// Per instruction, of each stream the last that must be done, or -1.
   std::vector<std::array<int, streams_beside>> waits_for;
@@ -46,7 +46,9 @@ class ordering {
   }
 
   stream_order run() {
+    auto slot = p_.slots.begin();
     for (int i = 0; i < static_cast<int>(p_.code.size()); ++i) {
+      while (slot != p_.slots.end() && slot->first <= i) ++slot;
       if (i == p_.begin || i == p_.end) join_all(i);  // nothing is under way from one pass to the next
       const instruction& c = p_.code[at(i)];
       std::array<int, streams_beside>& last = out_.waits_for[at(i)];
@@ -57,10 +59,12 @@ class ordering {
         stream& mine = streams_[at(own)];
         each(c, [&](std::size_t b) { mine.touched[b] = i; });
         mine.beside.push_back(i);
-        if (p_.sets_aside(c)) before_that_ = std::exchange(to_host_, i);
+        if (p_.sets_aside(c)) gone_[0].add(i, i);
+        else if (c.sends()) gone_[at(own)].add(i, static_cast<int>(slot - p_.slots.begin()));
         continue;
       }
-      if (streams_[0].has(before_that_)) last[0] = std::max(last[0], before_that_);
+      for (int n = 0; n < streams_beside; ++n)
+        if (streams_[at(n)].has(gone_[at(n)].before)) last[at(n)] = std::max(last[at(n)], gone_[at(n)].before);
       for (int n = 0; n < streams_beside; ++n)
         if (last[at(n)] >= 0) join(streams_[at(n)], last[at(n)], i);
     }
@@ -73,6 +77,13 @@ class ordering {
     std::vector<int> touched, beside;  // per root the last that does; all, in order
     std::size_t first = 0;             // of those that are under way
     bool has(int instruction) const { return first < beside.size() && instruction >= beside[first]; }
+  };
+  struct departures {                        // of one stream
+    int last = -1, group = -1, before = -1;  // what went last, what with, and what before that
+    void add(int instruction, int of_group) {
+      if (of_group != group) before = last;
+      last = instruction, group = of_group;
+    }
   };
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr std::array<int, streams_beside> none() { return {-1, -1, -1}; }
@@ -100,7 +111,7 @@ class ordering {
   const program& p_;
   const std::vector<int> roots_;
   std::array<stream, streams_beside> streams_;
-  int to_host_ = -1, before_that_ = -1;
+  std::array<departures, streams_beside> gone_;
   stream_order out_;
 };
 

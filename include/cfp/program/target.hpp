@@ -3,6 +3,7 @@
 
 #include <cfp/program/fuse_same.hpp>
 #include <cfp/program/memory.hpp>
+#include <cfp/program/schedule.hpp>
 #include <cfp/program/step_prices.hpp>
 #include <cfp/program/views.hpp>
 
@@ -23,11 +24,14 @@ struct target {
                    bool (*any_steps)(const program&, const graph&, const instruction&) = nullptr)
       : real_bytes(bytes), fused(patterns), same(on_many), walks(any_steps) {}
 
-  /// Makes a program ready whose order is set: fuses, and plans its memory.
+  /// Makes a lowered program ready: fuses, and plans its memory.
   void complete(program& p, const graph& g) const { complete(p, g, reads_of(g)); }
+  /// The same, in that order: of what is fused, since conversions put early stand between what one kernel computes.
+  void complete(program& p, const graph& g, const schedule& order) const { complete(p, g, reads_of(g), &order); }
   /// The same for many programs of one graph, whose `reads_of` is known.
-  void complete(program& p, const graph& g, const std::vector<int>& reads) const {
+  void complete(program& p, const graph& g, const std::vector<int>& reads, const schedule* order = nullptr) const {
     if (fused != nullptr) fuse(p, g, reads, *fused);
+    if (order != nullptr) apply(*order, p);
     if (walks != nullptr) make_views(p, g, reads, walks);
     if (same != nullptr) fuse_same(p, g, *same);
     plan_memory(p);

@@ -33,19 +33,8 @@ class needless_choices {
     for (const auto& [kind, alike] : segments_) drop_in(alike);
   }
 
-  /// The costs of all that a step takes, where these are forbidden.
-  cost_graph without() const {
-    cost_graph out = costs_.whole;
-    std::map<std::pair<const void*, std::vector<char>>, shared_table> made;
-    for (std::size_t n = 0; n < out.nodes.size(); ++n) {
-      shared_table& time = out.nodes[n].time;
-      const auto [known, fresh] = made.try_emplace({time.id(), needed_[n]}, time);
-      for (std::size_t c = 0; fresh && c < time.size(); ++c)
-        if (needed_[n][c] == 0) known->second.set(c, never);
-      time = known->second;
-    }
-    return out;
-  }
+  /// Per node and choice: 1 where a stage may need it.
+  const std::vector<std::vector<char>>& needed() const { return needed_; }
 
  private:
   // What an edge adds to each choice of a node: at least so much, and so much above it for each choice at its other
@@ -152,7 +141,7 @@ class needless_choices {
   std::map<int, std::vector<std::size_t>> segments_;  // of each kind
   std::vector<std::size_t> segment_;                  // of each node
   std::vector<std::vector<std::size_t>> edges_;       // of each node
-  std::vector<std::vector<char>> needed_;             // per node and choice: 1 where a stage may need it
+  std::vector<std::vector<char>> needed_;
 };
 
 }  // namespace cfp::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <cfp/plan/stages/stage_borders.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
 #include <cfp/plan/stages/stage_tables.hpp>
-#include <cfp/plan/stages/staged_price.hpp>
+#include <cfp/plan/stages/staged_plan.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,35 +15,12 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-struct staged_plan {
-  staged_layout layout;
-  long rows = 1;          ///< of a micro-batch, of all ranks of a stage together
-  int micro_batches = 1;  ///< of a step
-  std::vector<int> ends;  ///< of each stage, the first segment that is not its
-  std::vector<int> choices;
-  sharding plan;
-  staged_price price;
-  double sums_ms = 0;   ///< what it takes by sums of parts
-  double bound_ms = 0;  ///< that no plan of its mesh, micro-batches and schedule is below by sums of parts
-};
-
-struct staged_options {
-  machine_options machine{};            ///< memory, what is recomputed, what it is lowered for
-  std::vector<int> places{};            ///< along the stages; none: all that the machine's devices can be
-  std::vector<int> chunks{1, 2, 4, 5};  ///< stages of a rank that are tried
-  int axes = 2;                         ///< most of the mesh inside
-  int most_micro_batches = 512;
-  std::function<void(const std::string&)> tell{};
-};
-
-/// A model of so many rows in a pass, in so many passes.
-using graph_of_rows = std::function<graph(long rows, int micro_batches)>;
 
 namespace detail {
 
@@ -64,10 +41,13 @@ class one_layout {
   /// Milliseconds, by sums of parts, of stages of as many layers each, unless no plan is below `below`; infinity then,
   /// and where they do not fit.
   double of_equal_stages(double below) {
-    const stage_tables& t = tables(on_.memory);
+    stage_tables all(
+        costs_, [this] { return less(); }, limits(on_.memory));
     const int places = base_.layout.places;
-    hopeless_ = places > t.segments() || t.least_ms(places) >= below;
-    return hopeless_ ? never : of_equal_stages(problem());
+    hopeless_ = places > all.segments() || all.least_ms(places) >= below || !mix(all);
+    if (hopeless_) return never;
+    tables(on_.memory);
+    return of_equal_stages(problem());
   }
   /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
   /// those of equal stages.
@@ -131,15 +111,45 @@ class one_layout {
     return &*less_costs_;
   }
 
-  stage_tables& tables(std::int64_t memory) {
+  stage_tables::limits limits(std::int64_t memory) const {
     stage_tables::limits l;
     l.micro_batches = base_.micro_batches;
     l.memory = memory;
     l.free = on_.of_solver();
     l.within = on_.of_solver(within_share);
     l.within.gap = within_gap;
+    return l;
+  }
+  stage_tables& tables(std::int64_t memory) {
+    if (!options_.all_choices) return tables_.emplace(*mixed_, std::function<const run_costs*()>(), limits(memory));
     return tables_.emplace(
-        costs_, [this] { return less(); }, l);
+        costs_, [this] { return less(); }, limits(memory));
+  }
+
+  // The choices that others are made of: those of equal stages, with most and with fewest micro-batches under way, and
+  // with less memory. Whether there are such stages.
+  bool mix(stage_tables& all) {
+    const std::vector<int> ends = ends_of(base_.layout.places);
+    if (ends.empty() || options_.all_choices) return !ends.empty();
+    stage_tables lean(
+        costs_, [this] { return less(); }, limits(on_.memory / 4 * 3));
+    std::vector<std::pair<int, std::vector<int>>> some;  // a stage, and what it takes of all decisions
+    std::set<std::vector<int>> kinds;
+    for (int s = 0; s < static_cast<int>(ends.size()); ++s) {
+      const int first = s > 0 ? ends[at(s - 1)] : 0, end = ends[at(s)], behind = base_.layout.places - 1 - s;
+      if (!kinds.insert(costs_.kinds(first, end)).second && behind != 1) continue;
+      const int held = std::min(behind + 1, base_.micro_batches);
+      for (stage_tables* const t : {&all, &lean})
+        for (const stage_option& o : t->options(first, end, held, held)) {
+          some.emplace_back(s, std::vector<int>(decisions_.nodes.size()));
+          t->choose(first, end, o.id, some.back().second);
+        }
+    }
+    const run_costs& of = less_costs_ ? *less_costs_ : costs_;
+    run_costs::choices_taken taken;
+    for (const auto& [s, choices] : some) of.take(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], choices, taken);
+    mixed_.emplace(of, taken);
+    return true;
   }
 
   stage_problem problem() {
@@ -170,14 +180,19 @@ class one_layout {
     return true;
   }
 
+  // Of as many layers each; none: there are fewer layers than stages.
+  std::vector<int> ends_of(int stages) const {
+    try {
+      return equal_ends(segments_, stages);
+    } catch (const bad_input&) {
+      return {};
+    }
+  }
   // Stages of as many layers each, and the fastest option of each that fits.
   bool even(int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) {
     stage_tables& t = *tables_;
-    try {
-      ends = equal_ends(segments_, stages);
-    } catch (const bad_input&) {
-      return false;
-    }
+    ends = ends_of(stages);
+    if (ends.empty()) return false;
     for (int s = 0; s < stages; ++s) {
       const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
       const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
@@ -232,6 +247,7 @@ class one_layout {
   std::optional<decision_graph> less_;
   std::optional<run_costs> less_costs_;
   const std::vector<border_cost> borders_;
+  std::optional<run_costs> mixed_;
   std::optional<stage_tables> tables_;
   std::vector<stage_option> chosen_;  // of the plan by sums
 };

@@ -5,6 +5,7 @@
 #include <cfp/block/repeats.hpp>
 #include <cfp/plan/stages/needless_choices.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
+#include <cfp/solve/fewer_choices.hpp>
 #include <cfp/solve/stages.hpp>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,7 @@ namespace cfp::inline v0_1 {
 /// The cost graph of some segments alone; what they exchange with others is none of it.
 struct run_part {
   const stage_costs* of = nullptr;
+  const fewer_choices* left = nullptr;    ///< of their decisions; none: all
   std::vector<std::size_t> nodes, edges;  ///< of all
   cost_graph costs;                       ///< milliseconds of a step; memory with one micro-batch under way
 
@@ -46,6 +50,12 @@ struct run_part {
     for (std::size_t e = 0; e < edges.size(); ++e)
       out.edges[e].time = sum(of->forward.edges[edges[e]].time, of->backward.edges[edges[e]].time);
     return out;
+  }
+
+  /// What choices, one per node, are of their decisions.
+  std::vector<int> of_decisions(std::vector<int> choices) const {
+    for (std::size_t n = 0; left != nullptr && n < nodes.size(); ++n) choices[n] = left->was(nodes[n], choices[n]);
+    return choices;
   }
 
   /// With so many micro-batches under way.
@@ -94,7 +104,8 @@ struct run_part {
 
 class run_costs {
  public:
-  run_costs(const graph& g, const repeats& r, const decision_graph& d, stage_costs costs)
+  /// `all_choices`: also those that no stage needs.
+  run_costs(const graph& g, const repeats& r, const decision_graph& d, stage_costs costs, bool all_choices = false)
       : costs_(std::move(costs)), nodes_(r.operations.size()), edges_(r.operations.size()), place_(d.nodes.size()),
         kind_(r.operations.size()) {
     std::vector<int> segment(d.nodes.size());
@@ -112,9 +123,29 @@ class run_costs {
     for (int i = 0; i < segments(); ++i) find_kinds(i);
     std::vector<int> alone;
     for (int i = 0; i < segments(); ++i) alone.push_back(kind(i, 0));
-    costs_.whole = detail::needless_choices(costs_, nodes_, alone).without();
+    if (all_choices) return;
+    leave(fewer_choices(detail::needless_choices(costs_, nodes_, alone).needed()));
   }
-  run_costs(const run_costs&) = delete;
+  /// Choices of decisions, by the kind of their segment and their place in it.
+  using choices_taken = std::map<std::pair<int, int>, std::set<int>>;
+  /// The same costs with no other choices, but all where none is known.
+  run_costs(const run_costs& all, const choices_taken& only) : run_costs(all) {
+    std::vector<std::vector<char>> keep(place_.size());
+    for (int i = 0; i < segments(); ++i)
+      for (const std::size_t n : nodes_[at(i)]) {
+        keep[n].assign(costs_.whole.nodes[n].time.size(), 1);
+        const auto known = only.find({kind(i, 0), place_[n]});
+        for (std::size_t c = 0; known != only.end() && c < keep[n].size(); ++c)
+          keep[n][c] = known->second.contains(left_ ? left_->was(n, static_cast<int>(c)) : static_cast<int>(c));
+        if (std::count(keep[n].begin(), keep[n].end(), 1) == 0) keep[n].assign(keep[n].size(), 1);
+      }
+    leave(fewer_choices(keep, left_ ? &*left_ : nullptr));
+  }
+  /// Takes those of a stage.
+  void take(int first, int end, const std::vector<int>& of_decisions, choices_taken& to) const {
+    for (int i = first; i < end; ++i)
+      for (const std::size_t n : nodes_[at(i)]) to[{kind(i, 0), place_[n]}].insert(of_decisions[n]);
+  }
   run_costs& operator=(const run_costs&) = delete;
 
   int segments() const { return static_cast<int>(nodes_.size()); }
@@ -131,7 +162,7 @@ class run_costs {
   }
 
   run_part part(int first, int end) const {
-    run_part out{&costs_, nodes(first, end), {}, {}};
+    run_part out{&costs_, left_ ? &*left_ : nullptr, nodes(first, end), {}, {}};
     std::vector<int> number(place_.size(), -1);
     for (const std::size_t n : out.nodes) {
       number[n] = static_cast<int>(out.costs.nodes.size());
@@ -153,6 +184,14 @@ class run_costs {
     int lowest = 0, along = 0;  // the first segment of its ends, and how many it goes on
   };
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  run_costs(const run_costs&) = default;
+
+  void leave(fewer_choices some) {
+    left_.emplace(std::move(some));
+    for (cost_graph stage_costs::*const of : {&stage_costs::whole, &stage_costs::forward, &stage_costs::backward,
+                                              &stage_costs::once, &stage_costs::resting})
+      costs_.*of = left_->of(std::move(costs_.*of));
+  }
 
   static int segment_of(const graph& g, const repeats& r, const decision& n) {
     for (const int o : n.operations)
@@ -197,6 +236,7 @@ class run_costs {
   }
 
   stage_costs costs_;
+  std::optional<fewer_choices> left_;
   std::vector<std::vector<std::size_t>> nodes_;  // of each segment
   std::vector<std::vector<inner_edge>> edges_;   // of each, that the last of their ends is in
   std::vector<int> place_;                       // of each node, among those of its segment

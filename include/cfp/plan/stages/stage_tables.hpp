@@ -137,7 +137,7 @@ class stage_tables {
     if (!s.feasible) return;
     to.options.push_back(p.option(s.choices, within_.micro_batches));
     to.options.back().id = static_cast<int>(choices_.size());
-    choices_.push_back(s.choices);
+    choices_.push_back(p.of_decisions(s.choices));
   }
 
   const run_costs& kept_;

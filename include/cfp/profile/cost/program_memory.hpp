@@ -13,7 +13,9 @@ namespace cfp::inline v0_1 {
 /// Bytes a program keeps (weights, optimizer state, activations saved for backward) and bytes beyond them at its peak.
 struct program_memory {
   long kept = 0, transient = 0;
-  long resting = 0;  ///< of what it keeps: weights, state, sums of gradients, which are there whatever runs
+  /// Of what it keeps: weights, state, sums of gradients, which are there whatever runs, and what all micro-batches of
+  /// a step read that is made once.
+  long resting = 0;
 };
 
 /// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
@@ -42,7 +44,7 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
   }
   const auto is_remade = [&](int v) { return std::find(remade.begin(), remade.end(), v) != remade.end(); };
   program_memory m;
-  long kept_in_arena = 0, kept_outside = 0, waiting = 0;
+  long kept_in_arena = 0, kept_outside = 0, waiting = 0, for_all_passes = 0;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     if (p.buffers[b].root != static_cast<int>(b) || p.buffers[b].on_host) continue;
     const value_role role = g[p.buffers[b].value].role;
@@ -53,11 +55,13 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
     else if (p.buffers[b].persistent)
       (saved[b] && role == value_role::activation && !is_remade(p.buffers[b].value) ? kept_outside : m.transient) +=
           p.buffers[b].bytes;
+    if (!p.buffers[b].persistent && saved[b] && early[b]) for_all_passes += p.buffers[b].bytes;
     if (!p.buffers[b].persistent && saved[b]) kept_in_arena += p.buffers[b].bytes;
     else if (!p.buffers[b].persistent && waits[b]) waiting += p.buffers[b].bytes;
   }
   const long most = std::max(kept_outside + kept_in_arena, waiting);
   m.kept = m.resting + most;
+  m.resting += for_all_passes;
   m.transient += std::max(0L, kept_outside + p.arena_bytes - most);
   return m;
 }

@@ -65,10 +65,7 @@ inline stage_programs lower_stages(const graph& training, const mesh_shape& of_s
   add_up_by_stage(out.g, all, stage_operations(out.g, layout.first));
   const mesh_shape mesh = with_stages(of_stage, layout.schedule.count());
   out.along = detail::stages_lowerer(out.g, mesh, all, layout, on).run();
-  for (program& p : out.along) {
-    apply(order, p);
-    on.complete(p, out.g);
-  }
+  for (program& p : out.along) on.complete(p, out.g, order);
   return out;
 }
 
