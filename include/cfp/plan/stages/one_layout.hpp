@@ -29,7 +29,7 @@ class one_layout {
  public:
   one_layout(const graph_of_rows& model, long rows, int micro_batches, const planned_graph& planned, const machine& m,
              const mesh_shape& inside, int places, const staged_options& options)
-      : base_(begun(inside, places, rows, micro_batches)),
+      : base_{{inside, places}, rows, micro_batches},
         model_([&model, rows](int passes) { return model(rows, passes); }), machine_(m), planned_(planned),
         segments_(segments(planned.g, planned.blocks)), stage_(innermost(m, inside.devices())),
         conversions_(stage_, inside), of_all_(m, with_stages(inside, places)), options_(options),
@@ -38,16 +38,15 @@ class one_layout {
         costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
         borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
 
-  /// Milliseconds, by sums of parts, of stages of as many layers each, unless no plan is below `below`; infinity then,
-  /// and where they do not fit.
+  /// Milliseconds, by sums of parts, of stages of as many layers each; infinity where they do not fit, where no plan is
+  /// below `below`, or where they would be slower than that by more than is unsure with all the memory there is.
   double of_equal_stages(double below) {
-    stage_tables all(
-        costs_, [this] { return less(); }, limits(on_.memory));
+    const auto more = [this] { return less(); };
+    stage_tables all(costs_, more, limits(on_.memory)), unlimited(costs_, more, limits(max_total_memory));
     const int places = base_.layout.places;
-    hopeless_ = places > all.segments() || all.least_ms(places) >= below || !mix(all);
-    if (hopeless_) return never;
-    tables(on_.memory);
-    return of_equal_stages(problem());
+    hopeless_ = places > all.segments() || all.least_ms(places) >= below ||
+                of_equal_stages(unlimited) >= below * (1 + on_.unsure) || !mix(all);
+    return hopeless_ ? never : of_equal_stages(tables(on_.memory));
   }
   /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
   /// those of equal stages.
@@ -75,7 +74,7 @@ class one_layout {
       staged_plan out = base_;
       out.layout.chunks = chunks;
       std::vector<stage_option> chosen;
-      if (!even(base_.layout.places * chunks, out.ends, chosen)) return std::nullopt;
+      if (!even(*tables_, base_.layout.places * chunks, out.ends, chosen)) return std::nullopt;
       if (priced(out, chosen, "interleaved", below)) return out;
       if (out.price.peak <= on_.memory) return std::nullopt;
       memory -= out.price.peak - on_.memory + on_.memory / 1000;
@@ -92,12 +91,6 @@ class one_layout {
   // Of one run within a limit, which programs decide in the end.
   static constexpr double within_share = 0.02, within_gap = 0.01;
 
-  static staged_plan begun(const mesh_shape& inside, int places, long rows, int micro_batches) {
-    staged_plan out;
-    out.layout.inside = inside, out.layout.places = places;
-    out.rows = rows, out.micro_batches = micro_batches;
-    return out;
-  }
   stage_costs priced_all(const decision_graph& d) {
     return stage_pricing(planned_.g, base_.layout.inside, d, times_, on_.lowered_for, &conversions_.known).prices();
   }
@@ -112,11 +105,7 @@ class one_layout {
   }
 
   stage_tables::limits limits(std::int64_t memory) const {
-    stage_tables::limits l;
-    l.micro_batches = base_.micro_batches;
-    l.memory = memory;
-    l.free = on_.of_solver();
-    l.within = on_.of_solver(within_share);
+    stage_tables::limits l{base_.micro_batches, memory, on_.of_solver(), on_.of_solver(within_share)};
     l.within.gap = within_gap;
     return l;
   }
@@ -152,8 +141,7 @@ class one_layout {
     return true;
   }
 
-  stage_problem problem() {
-    stage_tables& t = *tables_;
+  stage_problem problem(stage_tables& t) const {
     stage_problem p;
     p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
     p.memory = static_cast<double>(t.memory());
@@ -163,16 +151,16 @@ class one_layout {
     p.border = [this](int s) { return borders_[at(s)]; };
     return p;
   }
-  double of_equal_stages(const stage_problem& p) {
+  double of_equal_stages(stage_tables& of) {
     std::vector<int> ends;
     std::vector<stage_option> chosen;
-    return even(p.stages, ends, chosen) ? time_of(p, kind, ends, chosen) : never;
+    return even(of, base_.layout.places, ends, chosen) ? time_of(problem(of), kind, ends, chosen) : never;
   }
 
   // The fastest stages by sums of parts, begun with equal ones.
   bool solve_within(double below) {
-    const stage_problem p = problem();
-    below = std::min(below, of_equal_stages(p) * (1 + 1e-9));
+    const stage_problem p = problem(*tables_);
+    below = std::min(below, of_equal_stages(*tables_) * (1 + 1e-9));
     tables_->look_below(below, p.stages);
     const stage_solution s = best_stages(p, kind, most_simulated);
     if (!s.feasible()) return false;
@@ -189,8 +177,7 @@ class one_layout {
     }
   }
   // Stages of as many layers each, and the fastest option of each that fits.
-  bool even(int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) {
-    stage_tables& t = *tables_;
+  bool even(stage_tables& t, int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
     ends = ends_of(stages);
     if (ends.empty()) return false;
     for (int s = 0; s < stages; ++s) {

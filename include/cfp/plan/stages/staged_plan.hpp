@@ -12,12 +12,12 @@ namespace cfp::inline v0_1 {
 
 struct staged_plan {
   staged_layout layout;
-  long rows = 1;          ///< of a micro-batch, of all ranks of a stage together
-  int micro_batches = 1;  ///< of a step
-  std::vector<int> ends;  ///< of each stage, the first segment that is not its
-  std::vector<int> choices;
-  sharding plan;
-  staged_price price;
+  long rows = 1;            ///< of a micro-batch, of all ranks of a stage together
+  int micro_batches = 1;    ///< of a step
+  std::vector<int> ends{};  ///< of each stage, the first segment that is not its
+  std::vector<int> choices{};
+  sharding plan{};
+  staged_price price{};
   double sums_ms = 0;   ///< what it takes by sums of parts
   double bound_ms = 0;  ///< that no plan of its mesh, micro-batches and schedule, made of choices looked at, is below
 };

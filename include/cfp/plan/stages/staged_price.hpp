@@ -20,7 +20,7 @@ struct staged_layout {
   mesh_shape inside;                ///< ranks of a stage
   int places = 1, chunks = 1;       ///< ranks along the stages, and stages of each
   std::string schedule = "1f1b";    ///< of `named_schedules`
-  std::vector<int> first;           ///< forward operations that stages but the first begin with
+  std::vector<int> first{};         ///< forward operations that stages but the first begin with
   std::vector<stage_cost> costs{};  ///< of each stage, for the order of what is sent; none: forward 1, backward 2
 
   pipeline_schedule schedule_of(int micro_batches) const {

@@ -28,23 +28,10 @@ class staged_search {
   std::optional<staged_plan> run() {
     for (int micro_batches = options_.most_micro_batches; micro_batches >= 2; --micro_batches)
       if (rows_ % micro_batches == 0) look_at(micro_batches);
-    std::optional<staged_plan> best;
-    const auto ms = [&] { return best ? best->price.ms : never; };
-    const auto take = [&](std::optional<staged_plan> found) {
-      if (found) best = std::move(found);
-    };
-    for (candidate& c : candidates_)
-      if (c.sums_ms < ms() * (1 + options_.machine.unsure)) {
-        tell("programs of " + c.name);
-        take(c.of->by_programs(ms()));
-      }
+    by_programs(1, options_.machine.unsure);
     for (const int chunks : options_.chunks)
-      for (candidate& c : candidates_)
-        if (chunks > 1 && c.sums_ms < ms() * options_.machine.behind) {
-          tell("programs of " + c.name + ", " + std::to_string(chunks) + " stages each");
-          take(c.of->interleaved_in(chunks, ms()));
-        }
-    return best;
+      if (chunks > 1) by_programs(chunks, options_.machine.behind - 1);
+    return std::move(best_);
   }
 
  private:
@@ -71,6 +58,22 @@ class staged_search {
     const std::vector<int>& asked = options_.places;
     return machine_.devices() % places == 0 &&
            (asked.empty() || std::find(asked.begin(), asked.end(), places) != asked.end());
+  }
+
+  // Candidates that are no further behind what is known, in so many stages of each place, several at a time.
+  void by_programs(int chunks, double behind) {
+    const double ms = best_ ? best_->price.ms : never;
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < candidates_.size(); ++i)
+      if (candidates_[i].sums_ms < ms * (1 + behind)) numbers.push_back(i);
+    std::vector<std::optional<staged_plan>> found(candidates_.size());
+    on_threads(options_.machine, numbers, [&](std::size_t i) {
+      candidate& c = candidates_[i];
+      tell("programs of " + c.name + (chunks > 1 ? ", " + std::to_string(chunks) + " stages each" : ""));
+      found[i] = chunks > 1 ? c.of->interleaved_in(chunks, ms) : c.of->by_programs(ms);
+    });
+    for (std::optional<staged_plan>& p : found)
+      if (p && (!best_ || p->price.ms < best_->price.ms)) best_ = std::move(p);
   }
 
   // All layouts in so many micro-batches, several at a time: first equal stages of each, then what is faster.
@@ -118,7 +121,12 @@ class staged_search {
     }
     return out;
   }
-  double worst() const { return candidates_.size() < most ? never : candidates_.back().sums_ms; }
+  // Layouts that are no faster are not looked at.
+  double worst() const {
+    if (candidates_.empty()) return never;
+    const double near = candidates_.front().sums_ms * options_.machine.behind;
+    return candidates_.size() < most ? near : std::min(near, candidates_.back().sums_ms);
+  }
   void keep(candidate c) {
     const auto after = std::upper_bound(candidates_.begin(), candidates_.end(), c.sums_ms,
                                         [](double ms, const candidate& x) { return ms < x.sums_ms; });
@@ -133,6 +141,7 @@ class staged_search {
   std::vector<std::unique_ptr<model_in>> models_;
   std::mutex telling_;
   std::vector<candidate> candidates_;  // the fastest first
+  std::optional<staged_plan> best_;
 };
 
 }  // namespace detail
