@@ -111,6 +111,12 @@ void add_machine(CLI::App& app, arguments& a) {
                  "a machine of examples/machines by name, or a file of that format: simulate, run nothing. Unless "
                  "said otherwise of all layers, 4 sequences of 1024 for each of its devices, in bfloat16, on every "
                  "mesh of one or two axes. With --backend cuda the GPU here tells what operators take");
+  app.add_option("--stages", a.stages,
+                 "with --machine: plan in stages of a pipeline, on so many places along them, or several separated by "
+                 "commas of which the fastest is taken; 0: any. The batch is cut into the micro-batches that take "
+                 "least, unless --micro-batches says how many")
+      ->delimiter(',')
+      ->check(within(0, 4096));
   app.add_option("--axes", a.axes, "with --machine and no mesh: most axes of the meshes that are tried")
       ->check(within(1, 3))
       ->capture_default_str();

@@ -30,6 +30,7 @@ struct arguments {
   long memory = 0;
   bool explain = false, unfused = false;
   std::string recompute = "where-needed";
+  std::vector<int> stages;  ///< places along them; 0: any
   double tolerance = 0.02, plan_seconds = 0, together = 0;
   std::string profile_mode, profile, plan, against, save_plan, save_header, summary;
   // sweeping

@@ -23,12 +23,10 @@ cfp::instruction_device gpu() {
 #endif
 }
 
+const std::string nothing = "--machine simulates and runs nothing: leave out ";
+
 // Plans for a machine that is described, on all its meshes or the one given; nothing is trained.
 int plan_for_machine(const arguments& a) {
-  const std::string nothing = "--machine simulates and runs nothing: leave out ";
-  for (const char* const option :
-       {"--plan", "--against", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
-    if (a.is_given(option)) throw bad_input(nothing + option);
   if (a.is_given("--axes") && a.is_given("--mesh"))
     throw bad_input("--axes: it says which meshes are tried, and --mesh is the only one; leave one out");
   if (a.backend == "mpi") throw bad_input(nothing + "--backend mpi");
@@ -68,8 +66,11 @@ int plan_for_machine(const arguments& a) {
 }  // namespace
 
 int plan(const arguments& a) {
-  if (!a.machine.empty()) return plan_for_machine(a);
-  for (const char* const option : {"--axes", "--recompute", "--unfused", "--seconds", "--together"})
+  for (const char* const option :
+       {"--plan", "--against", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
+    if (!a.machine.empty() && a.is_given(option)) throw bad_input(nothing + option);
+  if (!a.machine.empty()) return a.stages.empty() ? plan_for_machine(a) : plan_in_stages(a);
+  for (const char* const option : {"--stages", "--axes", "--recompute", "--unfused", "--seconds", "--together"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": it is of a machine that is described, give --machine too");
   prepared p = prepare(a);

@@ -1,7 +1,6 @@
 // Plans for a machine that is described: see plan_for.hpp.
 #pragma once
 
-#include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
@@ -17,12 +16,11 @@
 #include <cfp/session/measured_operators.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/print_meshes.hpp>
+#include <cfp/session/search_options.hpp>
 #include <cfp/session/texts.hpp>
 #include <cfp/session/unfit.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <utility>
 
 namespace cfp::inline v0_1 {
@@ -44,20 +42,6 @@ inline machine_plan::on_mesh priced_on(const mesh_plans& on) {
   add(on.plans.candidates, "found");
   add(on.plans.usual, "usual");
   add(on.plans.alpa, "alpa");
-  return out;
-}
-
-// Time begins now.
-inline machine_options search_options(const machine_plan_options& o) {
-  if (!(o.seconds > 0)) throw bad_input("seconds must be more than 0, are " + std::to_string(o.seconds));
-  machine_options out;
-  if (o.seconds < 1e9)
-    out.until = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::lround(1000 * o.seconds));
-  out.memory = o.memory;
-  out.clock = o.clock;
-  out.together = o.together;
-  out.recompute = o.recompute;
-  out.lowered_for = o.unfused ? target(bytes_of(o.type)) : cuda::catalogue_target(o.type);
   return out;
 }
 

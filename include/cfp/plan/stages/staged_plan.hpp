@@ -27,6 +27,7 @@ struct staged_options {
   std::vector<int> places{};            ///< along the stages; none: all that the machine's devices can be
   std::vector<int> chunks{1, 2, 4, 5};  ///< stages of a rank that are tried
   int axes = 2;                         ///< most of the mesh inside
+  int micro_batches = 0;                ///< of a step; 0: those that take least
   int most_micro_batches = 512;
   /// Every choice of every stage is compared, many times as slow; else those that equal stages take of each decision.
   bool all_choices = false;

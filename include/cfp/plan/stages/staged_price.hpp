@@ -29,9 +29,10 @@ struct staged_layout {
 };
 
 struct staged_price {
-  double ms = 0;    ///< of a step
-  double idle = 0;  ///< of the time of all ranks, the part in which their operators do nothing
-  long peak = 0;    ///< bytes of the device that takes most, as planned
+  double ms = 0;              ///< of a step
+  double idle = 0;            ///< of the time of all ranks, the part in which their operators do nothing
+  long peak = 0;              ///< bytes of the device that takes most, as planned
+  std::vector<long> peaks{};  ///< of those of each place
 };
 
 /// What it is priced on: a machine, and instructions measured on its devices, if any.
@@ -55,7 +56,8 @@ inline staged_price price_of(const graph& g, const sharding& plan, const staged_
   for (const program& one : p.along) {
     ms.emplace_back();
     for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
-    out.peak = std::max(out.peak, one.arena_bytes + one.persistent_bytes());
+    out.peaks.push_back(one.arena_bytes + one.persistent_bytes());
+    out.peak = std::max(out.peak, out.peaks.back());
   }
   const stage_timeline all = simulate(p.along, ms, with.m.device.contention, 1000 * with.m.device.hand_over);
   out.ms = all.ms, out.idle = all.idle();
@@ -73,7 +75,11 @@ inline staged_price price_of(const graph_of_passes& model, const sharding& plan,
   staged_price out = detail::price_of(model(more), plan, layout, with, on);
   const double busy = (1 - out.idle) * out.ms / more * micro_batches;
   out.ms = a.ms + (out.ms - a.ms) / (more - few) * (micro_batches - few);
-  if (out.peak > a.peak) out.peak += (out.peak - a.peak) * (micro_batches - more) / (more - few);  // what each is given
+  for (std::size_t place = 0; place < out.peaks.size(); ++place) {  // what each micro-batch is given
+    const long grown = std::max(0L, out.peaks[place] - a.peaks[place]);
+    out.peaks[place] += grown * (micro_batches - more) / (more - few);
+    out.peak = std::max(out.peak, out.peaks[place]);
+  }
   out.idle = 1 - busy / out.ms;
   return out;
 }

@@ -26,8 +26,10 @@ class staged_search {
       : model_(model), rows_(rows), machine_(m), options_(options) {}
 
   std::optional<staged_plan> run() {
-    for (int micro_batches = options_.most_micro_batches; micro_batches >= 2; --micro_batches)
-      if (rows_ % micro_batches == 0) look_at(micro_batches);
+    const int most_micro_batches = std::max(options_.most_micro_batches, options_.micro_batches);
+    for (int micro_batches = most_micro_batches; micro_batches >= 2; --micro_batches)
+      if (rows_ % micro_batches == 0 && (options_.micro_batches == 0 || options_.micro_batches == micro_batches))
+        look_at(micro_batches);
     by_programs(1, options_.machine.unsure);
     for (const int chunks : options_.chunks)
       if (chunks > 1) by_programs(chunks, options_.machine.behind - 1);

@@ -1,0 +1,40 @@
+#include "arguments.hpp"
+#include "commands.hpp"
+
+#include <cfp/file/new_file.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/session/plan_in_stages.hpp>
+
+#include <iostream>
+
+namespace program {
+
+// Plans in stages for a machine that is described; nothing is trained.
+int plan_in_stages(const arguments& a) {
+  using cfp::bad_input;
+  for (const char* const option : {"--explain", "--save-plan", "--save-header", "--together", "--profile"})
+    if (a.is_given(option))
+      throw bad_input(std::string(option) + ": plans in stages do not know of it so far; leave it out");
+  if (a.backend != "threads") throw bad_input("--backend: plans in stages are simulated, leave it out");
+  const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
+  arguments sized = a;
+  if (!a.is_given("--batch")) sized.batch = 4l * m.devices();
+  if (!a.is_given("--seq")) sized.sequence = 1024;
+  rows_of(sized.batch, a.micro_batches);  // or it says why they are not whole
+  const auto model = [&](long rows) { return make_model(sized, rows, a.layers, 1).forward; };
+  const cfp::families::built_model net = make_model(sized, sized.batch, a.layers, 1);
+  cfp::machine_plan_options o = a.machine_plan();
+  o.name = a.model + " " + net.sizes;
+  const std::vector<int> places = a.stages == std::vector<int>{0} ? std::vector<int>{} : a.stages;
+  const std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places);
+  clear_progress();
+  if (!found)
+    throw bad_input("no plan in stages fits " + m.name +
+                    "; take more --memory (bytes), a larger --batch (micro-batches are smaller pieces of it, at least "
+                    "as many as stages), other --stages, or another --machine or --optimizer");
+  std::cout << a.model << ": " << net.sizes << '\n' << *found;
+  if (!a.summary.empty()) cfp::write_file(a.summary, found->json());
+  return 0;
+}
+
+}  // namespace program

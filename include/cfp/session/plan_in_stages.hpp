@@ -1,0 +1,97 @@
+// A plan in stages for a machine that is described, not here: nothing runs.
+//
+//   std::cout << *cfp::plan_in_stages(my_model, 128, cfp::load_machine("h100-8x8-400g.json"));
+#pragma once
+
+#include <cfp/model/checked.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/plan/stages/staged_search.hpp>
+#include <cfp/profile/machine/operator_time.hpp>
+#include <cfp/session/lines.hpp>
+#include <cfp/session/search_options.hpp>
+#include <cfp/session/stages_plan.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// The forward graph of a model for so many rows.
+using forward_of_rows = std::function<graph(long rows)>;
+
+namespace detail {
+
+// What can be asked of plans without stages alone is refused.
+inline staged_options stages_options(const machine_plan_options& o, const machine& m, const std::vector<int>& places) {
+  if (!o.mesh.empty()) throw bad_input("mesh " + o.mesh + ": stages choose the mesh inside them; leave it out");
+  if (o.optimizers.size() > 1) throw bad_input("stages are planned for one optimizer; name one");
+  if (o.curve > 0) throw bad_input("what memory is worth is not known of plans in stages so far");
+  if (!o.table.empty() || o.measure_on.ms)
+    throw bad_input("plans in stages are made from the machine's description so far; leave out the table");
+  if (o.axes < 1 || o.axes > 2) throw bad_input("axes inside stages must be 1 or 2, are " + std::to_string(o.axes));
+  for (const int p : places)
+    if (p < 2 || m.devices() % p != 0)
+      throw bad_input("stages on " + std::to_string(p) + " places: it must be 2 or more and divide the machine's " +
+                      std::to_string(m.devices()) + " devices");
+  product_rate(m.device, bytes_of(o.type));  // or it says what the machine's file lacks
+  staged_options out;
+  out.machine = search_options(o);
+  out.machine.may_host = false;
+  out.places = places;
+  out.axes = o.axes;
+  out.micro_batches = o.micro_batches > 1 ? o.micro_batches : 0;
+  out.tell = [tell = o.tell](const std::string& what) {
+    if (tell && !tell({what, -1})) throw cancelled();
+  };
+  return out;
+}
+
+inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const graph& g) {
+  std::vector<stages_plan::stage> out;
+  for (std::size_t s = 0; s < p.ends.size(); ++s) {
+    const operation& first = g.at(s > 0 ? p.layout.first[s - 1] : 0);
+    const stage_cost& c = p.layout.costs[s];
+    out.push_back({static_cast<int>(s) % p.layout.places, std::string(g[first.results[0]].label.view()), c.forward,
+                   c.backward_inputs + c.backward_weights});
+  }
+  return out;
+}
+
+}  // namespace detail
+
+/// The fastest plan of so many rows a step in two stages or more; nothing if none fits. `places`: how many are tried
+/// along the stages; none: all that divide the devices. One of `o.micro_batches` tries all that divide the rows. Throws
+/// bad_input for options that do not fit the machine or the model, and for what stages do not know of.
+inline std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long rows, const machine& m,
+                                                 const machine_plan_options& o = {},
+                                                 const std::vector<int>& places = {}) {
+  const staged_options options = detail::stages_options(o, m, places);
+  const auto in_passes = [&](long some, int passes) {
+    return differentiate(refine(checked(model(some))), checked(in_micro_batches(o.how, passes)));
+  };
+  std::optional<staged_plan> found = search_stages(in_passes, rows, m, options);
+  if (!found) return std::nullopt;
+  stages_plan out;
+  out.model = o.name;
+  out.machine = m.name;
+  out.type = name_of(o.type);
+  out.optimizer = name_of(o.how.optimizer);
+  out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
+  out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
+  out.devices = m.devices();
+  const graph g = in_passes(found->rows, found->micro_batches);
+  out.stages = detail::stages_of(*found, g);
+  const detail::planned_graph planned(g, options.machine.lowered_for);
+  const decision_graph d = detail::decided(planned, found->layout.inside, options.machine, {},
+                                           options.machine.recompute != recomputing::none);
+  out.lines = detail::lines_of(realise(o.name, g, found->layout.inside, d, found->choices, options.machine.lowered_for),
+                               g, d, {});
+  out.plan = *std::move(found);
+  return out;
+}
+
+}  // namespace cfp

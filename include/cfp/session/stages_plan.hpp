@@ -1,0 +1,81 @@
+// A plan in stages for a machine that is described, as people and programs read it.
+#pragma once
+
+#include <cfp/plan/stages/staged_plan.hpp>
+#include <cfp/session/texts.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+struct stages_plan {
+  struct stage {
+    int place = 0;                           ///< along the stages: whose ranks run it
+    std::string first{};                     ///< what its first operator makes
+    double forward_ms = 0, backward_ms = 0;  ///< of a micro-batch, by sums of parts; sends apart
+  };
+  std::string model{}, machine{}, type{}, optimizer{}, kernels{};
+  double memory_gib = 0;  ///< of a device
+  int devices = 0;
+  staged_plan plan{};
+  std::vector<stage> stages{};
+  std::vector<plan_line> lines{};  ///< what its decisions chose, times left out
+
+  std::string json() const;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
+  using detail::gib, detail::printed;
+  const staged_layout& l = p.plan.layout;
+  out << printed("on %s, %.1f GiB a device, %s\n%s; all times are simulated\n\n", p.machine.c_str(), p.memory_gib,
+                 p.type.c_str(), p.kernels.c_str())
+      << printed("%d places of mesh %s%s, %s, %d micro-batches of %ld rows, by %s\n", l.places,
+                 to_string(l.inside).c_str(), l.chunks > 1 ? printed(", %d stages each", l.chunks).c_str() : "",
+                 l.schedule.c_str(), p.plan.micro_batches, p.plan.rows, p.optimizer.c_str())
+      << printed("a step takes %.1f ms, ranks stand idle %.1f%% of it; a device takes %.2f GiB at most\n\n",
+                 p.plan.price.ms, 100 * p.plan.price.idle, gib(p.plan.price.peak))
+      << printed("%5s %6s %9s %13s %14s  %s\n", "stage", "place", "peak GiB", "forward ms", "backward ms",
+                 "begins with");
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const stages_plan::stage& x = p.stages[s];
+    out << printed("%5zu %6d %9.2f %13.2f %14.2f  %s\n", s, x.place,
+                   gib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms,
+                   x.first.c_str());
+  }
+  return detail::print_lines(out << '\n', p.lines);
+}
+
+inline std::string stages_plan::json() const {
+  const staged_layout& l = plan.layout;
+  nlohmann::ordered_json j{{"model", model},
+                           {"machine", machine},
+                           {"type", type},
+                           {"optimizer", optimizer},
+                           {"kernels", kernels},
+                           {"devices", devices},
+                           {"memory_gib", memory_gib},
+                           {"places", l.places},
+                           {"chunks", l.chunks},
+                           {"schedule", l.schedule},
+                           {"mesh", nlohmann::ordered_json::object()},
+                           {"micro_batches", plan.micro_batches},
+                           {"rows", plan.rows},
+                           {"step_ms", plan.price.ms},
+                           {"idle", plan.price.idle},
+                           {"peak_bytes", plan.price.peak},
+                           {"peak_bytes_of_places", plan.price.peaks},
+                           {"stages", nlohmann::ordered_json::array()},
+                           {"decisions", nlohmann::ordered_json::array()}};
+  for (const mesh_axis& a : l.inside.axes) j["mesh"][std::string(a.label.view())] = a.size;
+  for (const stage& s : stages)
+    j["stages"].push_back(
+        {{"place", s.place}, {"first", s.first}, {"forward_ms", s.forward_ms}, {"backward_ms", s.backward_ms}});
+  for (const plan_line& line : lines) j["decisions"].push_back({{"decision", line.decision}, {"choice", line.choice}});
+  return j.dump(1) + "\n";
+}
+
+}  // namespace cfp
