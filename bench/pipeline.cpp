@@ -159,7 +159,7 @@ struct recipe {
 };
 
 struct priced : staged_price {
-  std::string kept;  // what is not, if anything
+  std::string kept;  // what is not, if anything, and what more would have taken
 };
 
 class priced_recipe {
@@ -188,10 +188,15 @@ class priced_recipe {
       if (n.name == wanted)
         if (const std::optional<evaluated> e = search.usual(n)) {
           priced out{of(shard(g, kept, e->p.choices)), ""};
+          std::string more = "all kept";
           for (const auto& [called, least] :
                {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
             if (out.peak <= machine_.device.memory) break;
-            out = {of(shard(g, less, recomputed_to(least, e->p.choices, less))), called};
+            char needs[80];
+            std::snprintf(needs, sizeof needs, " (%s: %.1f GiB)", more.c_str(),
+                          static_cast<double>(out.peak) / (1 << 30));
+            out = {of(shard(g, less, recomputed_to(least, e->p.choices, less))), called + std::string(needs)};
+            more = called;
           }
           return out;
         }
@@ -208,9 +213,10 @@ class priced_recipe {
   mesh_shape inside_;
 };
 
-// So many GPUs of the nodes that published figures are of.
+// So many GPUs of the nodes that published figures are of, whose products with weights are in FP8.
 machine h100s(int gpus) {
   machine m = load_machine(carried_machine("h100-8x8-400g"));
+  m.device.weight_products = "float8";
   m.levels.back().joins = gpus / m.unit(m.levels.size() - 1);
   return m;
 }
@@ -263,15 +269,15 @@ json published(const json& row) {
   const priced price = priced_recipe(r, h100s(gpus))(static_cast<int>(micro_batches));
   const double tokens = static_cast<double>(rows * r.sequence) / gpus, said = row["tokens_s_gpu"],
                predicted = 1000 * tokens / price.ms;
-  char layout[80];
+  char layout[160];
   std::snprintf(layout, sizeof layout, "data %d, tensor %d, pipeline %d, %d chunks%s%s", r.data, tensor, places,
                 r.chunks, price.kept.empty() ? "" : ", ", price.kept.c_str());
-  std::printf("%-12s %5d GPUs  %-60s %8.0f %9.0f %8.3f %7.1f%% %6.1f GiB\n", r.model.c_str(), gpus, layout, said,
+  std::printf("%-12s %5d GPUs  %-80s %8.0f %9.0f %8.3f %7.1f%% %6.1f GiB\n", r.model.c_str(), gpus, layout, said,
               predicted, predicted / said, 100 * price.idle, static_cast<double>(price.peak) / (1 << 30));
   std::fflush(stdout);
   const question q{r.model, gpus, rows, r.sequence};
   const answer found = searched(q);
-  std::printf("%24s  %-60s %8s %9.0f %8.3f %7.1f%% %6.1f GiB %6.1f s\n", "found", found.layout().c_str(), "",
+  std::printf("%24s  %-80s %8s %9.0f %8.3f %7.1f%% %6.1f GiB %6.1f s\n", "found", found.layout().c_str(), "",
               found.tokens(q), found.tokens(q) / said, found.plan ? 100 * found.plan->price.idle : 0,
               found.plan ? static_cast<double>(found.plan->price.peak) / (1 << 30) : 0, found.seconds);
   std::fflush(stdout);
@@ -290,7 +296,7 @@ json published(const json& row) {
 json published_in(const std::string& path) {
   const std::optional<std::string> text = cfp::detail::whole_file(path);
   if (!text) throw bad_input("published figures " + path + ": cannot be read");
-  std::printf("%-12s %10s  %-60s %8s %9s %8s %8s %10s\n", "model", "", "layout", "said", "predicted", "ratio", "idle",
+  std::printf("%-12s %10s  %-80s %8s %9s %8s %8s %10s\n", "model", "", "layout", "said", "predicted", "ratio", "idle",
               "peak");
   const json all = json::parse(*text);
   json out = json::array();
@@ -325,9 +331,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     json out;
     if (!figures.empty()) {
-      out["published"] = published_in(figures);
-      for (const json& row : out["published"])
-        out["search"].push_back({{"model", row["model"]}, {"gpus", row["gpus"]}, {"seconds", row["seconds"]}});
+      const json rows = published_in(figures);
+      json search = json::array();
+      for (const json& row : rows)
+        search.push_back({{"model", row["model"]}, {"gpus", row["gpus"]}, {"seconds", row["seconds"]}});
+      out["published"] = rows, out["search"] = search;
     }
     if (ranks) out["executed"] = on_ranks(model, given, micro_batches, steps, link);
     if (!to.empty()) write_file(to, out.dump(1) + "\n");

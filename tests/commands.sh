@@ -75,6 +75,20 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
+# Plans in stages: where each begins, what it takes, and of what memory.
+stages=(plan --model "$model" --layers 4 --seq 16 --machine a100-pcie-4)
+says "^[24] places of mesh .*, [0-9]+ micro-batches of [0-9]+ rows, by adamw$" "$cfp" "${stages[@]}" --stages 0 --summary "$folder/stages.json"
+holds "$folder/stages.json" '"schedule"' '"places"' '"micro_batches"' '"peak_bytes_of_places"' '"stages"' '"first": "wte.lookup"' '"decisions"'
+says "^2 places .* 4 micro-batches of 4 rows" "$cfp" "${stages[@]}" --stages 2 --micro-batches 4 --optimizer adamw-8bit
+says "recomputed" "$cfp" "${tight[@]:0:8}" --memory 4000000000 --stages 2
+for wrong in "--stages 3|must be 2 or more and divide the machine's 4 devices" "--stages 2 --mesh x=2|stages choose the mesh inside them" \
+  "--stages 2 --save-plan x.json|plans in stages do not know of it so far" "--stages 4 --batch 2|no plan in stages fits" \
+  "--stages 2 --memory 1000000|no plan in stages fits"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$cfp" "${stages[@]}" ${wrong%%|*} > "$folder/out" 2> "$folder/err" || code=$?
+  { [ "$code" = 2 ] && grep -qF -- "${wrong#*|}" "$folder/err"; } || { echo "FAILED: ${wrong%%|*}: $code"; cat "$folder/err"; exit 1; }
+done
 # Schedules, by name and as files.
 says "^33 ms, 27.27% idle$" "$cfp" schedule 1f1b --micro-batches 8 --svg "$folder/schedule.svg" --save-schedule "$folder/schedule.json"
 holds "$folder/schedule.svg" '>backward of micro-batch 7 by stage 3<'

@@ -11,6 +11,7 @@
 #include <cfp/profile/measure/sweep.hpp>
 #include <cfp/solve/other/exhaustive.hpp>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -102,6 +103,9 @@ TEST_CASE("a machine with a mistake is refused by name") {
       std::string::npos);
   CHECK(refused_with("\"name\": \"8x A100 80GB NVLink\"", "\"name\": \"\"").find("name must not be empty") !=
         std::string::npos);
+  CHECK(
+      refused_with("\"bandwidth\": 1709000000000.0", "\"weight_products\": \"float8\", \"bandwidth\": 1709000000000.0")
+          .find("device.weight_products must be a type of device.product_rate, got 'float8'") != std::string::npos);
   CHECK(
       refused_with("\"contention\": 1.1", "\"contention\": 0.5").find("device.contention must be from 1 (none) to 2") !=
       std::string::npos);
@@ -355,6 +359,27 @@ TEST_CASE("a sweep along two axes knows what shares the links between machines; 
   CHECK(sweep(*threads(mesh_of({1, 2})), o).levels.size() == 1);
   CHECK(sweep(*threads(mesh_of({2, 1})), o).levels[0].kind == interconnect::network);
   CHECK_THROWS_WITH(sweep(*threads(mesh_of({1, 2, 1})), o), Catch::Contains("a sweep takes one axis, or two"));
+}
+
+TEST_CASE("products with weights and of their gradients may be made in fewer bits than others") {
+  machine m = plain_machine(mesh_of({2}), 1e9, 1e15, 0, {{1e-6, 1e9}});
+  m.device.product_rate = {{"bfloat16", 1e9}, {"float8", 4e9}};
+  machine other = m;
+  other.device.weight_products = "float8";
+  CHECK(read_machine(machine_text(other)) == other);
+  families::gpt_config c = tiny_config();
+  const graph g = differentiate(refine(families::gpt(c)));
+  const program p = lower(g, mesh_of({2}), sharding::replicated(g), all_operations(g), 2);
+  std::array<int, 2> seen{};  // products of activations, and with weights
+  for (const instruction& i : p.code) {
+    if (i.kind != instruction::compute || i.nothing || g.at(i.op).op->body != op_body::product) continue;
+    const double usual = operator_seconds(m.device, i, p, g), now = operator_seconds(other.device, i, p, g);
+    const bool of_weight = usual > 2 * now;
+    CHECK(now == Approx(of_weight ? usual / 4 : usual));
+    ++seen[of_weight];
+  }
+  CHECK(seen[0] == 6 * c.layers);            // scores and their sum, and two gradients of each
+  CHECK(seen[1] == 3 * (4 * c.layers + 1));  // four layers' weights and the embedding, and two gradients of each
 }
 
 TEST_CASE("small shards of products are slower than proportional, never slower than the whole") {

@@ -29,21 +29,21 @@ struct stages_plan {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
-  using detail::gib, detail::printed;
+  using detail::mib, detail::printed;
   const staged_layout& l = p.plan.layout;
   out << printed("on %s, %.1f GiB a device, %s\n%s; all times are simulated\n\n", p.machine.c_str(), p.memory_gib,
                  p.type.c_str(), p.kernels.c_str())
       << printed("%d places of mesh %s%s, %s, %d micro-batches of %ld rows, by %s\n", l.places,
                  to_string(l.inside).c_str(), l.chunks > 1 ? printed(", %d stages each", l.chunks).c_str() : "",
                  l.schedule.c_str(), p.plan.micro_batches, p.plan.rows, p.optimizer.c_str())
-      << printed("a step takes %.1f ms, ranks stand idle %.1f%% of it; a device takes %.2f GiB at most\n\n",
-                 p.plan.price.ms, 100 * p.plan.price.idle, gib(p.plan.price.peak))
-      << printed("%5s %6s %9s %13s %14s  %s\n", "stage", "place", "peak GiB", "forward ms", "backward ms",
+      << printed("a step takes %.1f ms, ranks stand idle %.1f%% of it; a device takes %.1f MiB at most\n\n",
+                 p.plan.price.ms, 100 * p.plan.price.idle, mib(p.plan.price.peak))
+      << printed("%5s %6s %9s %13s %14s  %s\n", "stage", "place", "peak MiB", "forward ms", "backward ms",
                  "begins with");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stages_plan::stage& x = p.stages[s];
-    out << printed("%5zu %6d %9.2f %13.2f %14.2f  %s\n", s, x.place,
-                   gib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms,
+    out << printed("%5zu %6d %9.1f %13.2f %14.2f  %s\n", s, x.place,
+                   mib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms,
                    x.first.c_str());
   }
   return detail::print_lines(out << '\n', p.lines);

@@ -91,15 +91,19 @@ struct alike_lines {
 
   std::string label() const {
     if (count() < 2) return first.decision;
-    std::string numbers;
+    std::vector<std::string> ranges;
     for (std::size_t i = 0; i < layers.size();) {
       std::size_t j = i;
       while (j + 1 < layers.size() && layers[j + 1] == layers[j] + times[j]) ++j;
       const long last = layers[j] + times[j] - 1;
-      numbers += (numbers.empty() ? "" : ",") + std::to_string(layers[i]);
-      if (last > layers[i]) numbers += "-" + std::to_string(last);
+      ranges.push_back(std::to_string(layers[i]) + (last > layers[i] ? "-" + std::to_string(last) : ""));
       i = j + 1;
     }
+    constexpr std::size_t most = 4;  // ranges that are shown: of more the first, the second and the last
+    std::string numbers = ranges.front();
+    for (std::size_t i = 1; i < ranges.size(); ++i)
+      if (ranges.size() <= most || i == 1 || i + 1 == ranges.size()) numbers += "," + ranges[i];
+      else if (i == 2) numbers += ",..";
     std::string out = first.decision;
     return out.replace(layer.first, layer.second, numbers);
   }

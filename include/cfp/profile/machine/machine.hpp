@@ -18,8 +18,10 @@ struct device_type {
   std::string name = "device";
   std::map<std::string, double> product_rate{
       {"float32", 1e13}, {"bfloat16", 1e13}};  ///< operations per second of matrix products, by type
-  double bandwidth = 1e12;                     ///< bytes per second to memory, read and written together
-  long memory = 1l << 34;                      ///< bytes a program may use
+  /// The type that products with weights and their gradients are made in, "float8"; none: that of other numbers.
+  std::string weight_products{};
+  double bandwidth = 1e12;  ///< bytes per second to memory, read and written together
+  long memory = 1l << 34;   ///< bytes a program may use
   double host_bandwidth =
       0;  ///< bytes per second and direction to memory of the host while all do; 0: nothing is kept there
   double launch = 5e-6;  ///< seconds an operator takes at least

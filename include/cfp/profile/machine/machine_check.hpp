@@ -54,6 +54,8 @@ struct machine_check {
       refuse(std::string(m.name.empty() ? "" : "device.") + "name must not be empty");
     if (d.product_rate.empty()) refuse("device.product_rate must have at least one type");
     for (const auto& [type, rate] : d.product_rate) positive("device.product_rate." + type, rate);
+    if (!d.weight_products.empty() && !d.product_rate.contains(d.weight_products))
+      refuse("device.weight_products must be a type of device.product_rate, got '" + d.weight_products + "'");
     positive("device.bandwidth", d.bandwidth);
     positive("device.memory", static_cast<double>(d.memory));
     must(

@@ -82,15 +82,17 @@ class machine_reader : json_reader<invalid_machine> {
   device_type device(const json& value) const {
     const std::string at = "device";
     only(value, at,
-         {"name", "product_rate", "bandwidth", "memory", "host_bandwidth", "launch", "hand_over", "processors", "tile",
-          "tile_depth", "contention"},
+         {"name", "product_rate", "weight_products", "bandwidth", "memory", "host_bandwidth", "launch", "hand_over",
+          "processors", "tile", "tile_depth", "contention"},
          who);
     device_type out;
     out.name = text(member(value, at, "name"), at + ".name");
     out.product_rate.clear();
     const json& rates = member(value, at, "product_rate");
-    only(rates, at + ".product_rate", {"float32", "bfloat16", "float64"}, who);
+    only(rates, at + ".product_rate", {"float32", "bfloat16", "float64", "float8"}, who);
     for (const auto& [type, rate] : rates.items()) out.product_rate[type] = number(rate, at + ".product_rate." + type);
+    if (value.contains("weight_products"))
+      out.weight_products = text(value["weight_products"], at + ".weight_products");
     out.bandwidth = number(value, at, "bandwidth");
     out.memory = whole(value, at, "memory");
     out.host_bandwidth = number(value, at, "host_bandwidth", out.host_bandwidth);

@@ -18,17 +18,18 @@ using ordered = nlohmann::ordered_json;
 inline ordered json_of(const device_type& d) {
   ordered rates = ordered::object();
   for (const auto& [type, rate] : d.product_rate) rates[type] = rate;
-  return {{"name", d.name},
-          {"product_rate", rates},
-          {"bandwidth", d.bandwidth},
-          {"memory", d.memory},
-          {"host_bandwidth", d.host_bandwidth},
-          {"launch", d.launch},
-          {"hand_over", d.hand_over},
-          {"processors", d.processors},
-          {"tile", d.tile},
-          {"tile_depth", d.tile_depth},
-          {"contention", d.contention}};
+  ordered out{{"name", d.name}, {"product_rate", rates}};
+  if (!d.weight_products.empty()) out["weight_products"] = d.weight_products;
+  out.update({{"bandwidth", d.bandwidth},
+              {"memory", d.memory},
+              {"host_bandwidth", d.host_bandwidth},
+              {"launch", d.launch},
+              {"hand_over", d.hand_over},
+              {"processors", d.processors},
+              {"tile", d.tile},
+              {"tile_depth", d.tile_depth},
+              {"contention", d.contention}});
+  return out;
 }
 
 inline ordered json_of(const interconnect& l) {

@@ -7,6 +7,8 @@
 #include <cfp/profile/work.hpp>
 #include <cfp/program/call.hpp>
 
+#include <algorithm>
+
 namespace cfp::inline v0_1 {
 
 /// A matrix product: `batch` times [rows x inner] [inner x columns].
@@ -37,13 +39,25 @@ inline double product_rate(const device_type& d, long real_bytes) {
 
 /// Seconds of a product's arithmetic. Every processor works on one tile and one piece of the inner dimension at a time;
 /// the last round takes as long as a full one.
-inline double product_seconds(const device_type& d, long real_bytes, const product_shape& s) {
-  const double rate = product_rate(d, real_bytes);
+inline double product_seconds_at(double rate, const device_type& d, const product_shape& s) {
   if (d.processors == 1) return 2 * s.batch * s.rows * s.columns * s.inner / rate;
   const double depth = std::min(d.tile_depth, s.inner);
   const double pieces =
       s.batch * std::ceil(s.rows / d.tile) * std::ceil(s.columns / d.tile) * std::ceil(s.inner / depth);
   return std::ceil(pieces / d.processors) * 2 * d.tile * d.tile * depth * d.processors / rate;
+}
+
+inline double product_seconds(const device_type& d, long real_bytes, const product_shape& s) {
+  return product_seconds_at(product_rate(d, real_bytes), d, s);
+}
+
+/// Whether an operator reads a weight or makes the gradient of one.
+inline bool is_of_weight(const operation& o, const graph& g) {
+  const auto weight = [&](int v) {
+    return g[v].role == value_role::weight || (g[v].of >= 0 && g[g[v].of].role == value_role::weight);
+  };
+  return std::any_of(o.operands.begin(), o.operands.end(), weight) ||
+         std::any_of(o.results.begin(), o.results.end(), weight);
 }
 
 /// Seconds of bytes between memory of the device and of the host.
@@ -59,8 +73,11 @@ inline double operator_seconds(const device_type& d, const instruction& i, const
   double arithmetic = 0;
   if (i.kind == instruction::compute)
     for (const instruction& part : p.parts(i))
-      if (g.at(part.op).op->body == op_body::product)
-        arithmetic += product_seconds(d, p.real_bytes, shape_of(bind_call(p, g, part, 0)));
+      if (g.at(part.op).op->body == op_body::product) {
+        const bool other = !d.weight_products.empty() && is_of_weight(g.at(part.op), g);
+        const double rate = other ? d.product_rate.at(d.weight_products) : product_rate(d, p.real_bytes);
+        arithmetic += product_seconds_at(rate, d, shape_of(bind_call(p, g, part, 0)));
+      }
   return d.launch + std::max(arithmetic, w.traffic / d.bandwidth);
 }
 
