@@ -38,15 +38,18 @@ class one_layout {
         costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
         borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
 
-  /// Milliseconds, by sums of parts, of stages of as many layers each; infinity where they do not fit, where no plan is
-  /// below `below`, or where they would be slower than that by more than is unsure with all the memory there is.
+  /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, where no
+  /// plan is below `below`, or where they would be slower than that by more than is unsure with all the memory there
+  /// is.
   double of_equal_stages(double below) {
     const auto more = [this] { return less(); };
     stage_tables all(costs_, more, limits(on_.memory)), unlimited(costs_, more, limits(max_total_memory));
     const int places = base_.layout.places;
     hopeless_ = places > all.segments() || all.least_ms(places) >= below ||
-                of_equal_stages(unlimited) >= below * (1 + on_.unsure) || !mix(all);
-    return hopeless_ ? never : of_equal_stages(tables(on_.memory));
+                of_equal_stages(unlimited) >= below * (1 + on_.unsure);
+    if (hopeless_) return never;
+    if (!options_.all_choices) mix(all);
+    return of_equal_stages(tables(on_.memory));
   }
   /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
   /// those of equal stages.
@@ -116,10 +119,9 @@ class one_layout {
   }
 
   // The choices that others are made of: those of equal stages, with most and with fewest micro-batches under way, and
-  // with less memory. Whether there are such stages.
-  bool mix(stage_tables& all) {
-    const std::vector<int> ends = ends_of(base_.layout.places);
-    if (ends.empty() || options_.all_choices) return !ends.empty();
+  // with less memory.
+  void mix(stage_tables& all) {
+    const std::vector<int> ends = all.equal_ends(base_.layout.places);
     stage_tables lean(
         costs_, [this] { return less(); }, limits(on_.memory / 4 * 3));
     std::vector<std::pair<int, std::vector<int>>> some;  // a stage, and what it takes of all decisions
@@ -138,7 +140,6 @@ class one_layout {
     run_costs::choices_taken taken;
     for (const auto& [s, choices] : some) of.take(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], choices, taken);
     mixed_.emplace(of, taken);
-    return true;
   }
 
   stage_problem problem(stage_tables& t) const {
@@ -168,32 +169,36 @@ class one_layout {
     return true;
   }
 
-  // Of as many layers each; none: there are fewer layers than stages.
-  std::vector<int> ends_of(int stages) const {
-    try {
-      return equal_ends(segments_, stages);
-    } catch (const bad_input&) {
-      return {};
-    }
-  }
-  // Stages of as many layers each, and the fastest option of each that fits.
+  // Stages of as many layers each, or of about as much time: of those that fit the ones whose longest takes less.
   bool even(stage_tables& t, int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
-    ends = ends_of(stages);
-    if (ends.empty()) return false;
-    for (int s = 0; s < stages; ++s) {
-      const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
-      const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
-      const int held = std::min((under_way + chunks - 1) / chunks, base_.micro_batches);
-      const stage_option* best = nullptr;
-      const int first = s > 0 ? ends[at(s - 1)] : 0, end = ends[at(s)];
-      for (const stage_option& o : chunks > 1 ? t.options(first, end, held, held) : t.options(first, end, stages))
-        if (o.always + held * o.kept <= static_cast<double>(t.memory()) &&
-            (best == nullptr || o.forward + o.backward < best->forward + best->backward))
-          best = &o;
-      if (best == nullptr) return false;
-      chosen.push_back(*best);
+    double least = never;
+    for (const std::vector<int>& some : cuts(t, stages)) {
+      std::vector<stage_option> all;
+      double longest = 0;
+      for (int s = 0; s < stages && longest < least; ++s) {
+        const stage_option* const o = fastest(t, s, stages, s > 0 ? some[at(s - 1)] : 0, some[at(s)]);
+        longest = o == nullptr ? never : std::max(longest, o->forward + o->backward);
+        if (o != nullptr) all.push_back(*o);
+      }
+      if (longest < least) least = longest, ends = some, chosen = std::move(all);
     }
-    return true;
+    return least < never;
+  }
+  std::vector<std::vector<int>> cuts(const stage_tables& t, int stages) const {
+    std::vector<std::vector<int>> out;
+    if (stages <= t.segments()) out.push_back(t.equal_ends(stages));
+    try {
+      out.push_back(equal_ends(segments_, stages));
+    } catch (const bad_input&) {  // there are fewer layers than stages
+    }
+    return out;
+  }
+  // Of a stage of so many, of those options that fit.
+  const stage_option* fastest(stage_tables& t, int s, int stages, int first, int end) const {
+    const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
+    const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
+    const int held = std::min((under_way + chunks - 1) / chunks, base_.micro_batches);
+    return t.fastest(chunks > 1 ? t.options(first, end, held, held) : t.options(first, end, stages), held);
   }
   // By its programs; whether it fits and is faster than `below`.
   bool priced(staged_plan& out, const std::vector<stage_option>& chosen, const char* schedule, double below) {

@@ -7,6 +7,7 @@
 #include <cfp/solve/stages.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,6 +50,21 @@ class stage_tables {
     return before_.back() / stages * (1 + behind);
   }
 
+  /// Of so many stages that take about as long each by themselves, the first segment that is not its. There must be as
+  /// many segments.
+  std::vector<int> equal_ends(int stages) const {
+    std::vector<int> out;
+    for (int s = 1, end = 0; s < stages; ++s) {
+      const double wanted = before_.back() * s / stages;
+      const int most = segments() - (stages - s);
+      for (++end; end < most && std::fabs(before_[at(end + 1)] - wanted) <= std::fabs(before_[at(end)] - wanted);)
+        ++end;
+      out.push_back(end);
+    }
+    out.push_back(segments());
+    return out;
+  }
+
   /// The fastest choices of segments [first, end) for every number of micro-batches under way from `low` to `high`;
   /// where more of them make it slower by no more than `gap` says they are not looked at apart. `id` is what `choose`
   /// wants; none where nothing fits.
@@ -66,6 +82,14 @@ class stage_tables {
     const int most = std::min(stages, within_.micro_batches);
     if (first == 0) return options(first, end, most, most);
     return options(first, end, 1, end == segments() ? 1 : std::max(1, std::min(stages - 1, most)));
+  }
+
+  /// Of some options the fastest that fits with so many micro-batches under way; nullptr: none.
+  const stage_option* fastest(const std::vector<stage_option>& some, int held) const {
+    const stage_option* best = nullptr;
+    for (const stage_option& o : some)
+      if (fits(o, held) && (best == nullptr || o.forward + o.backward < best->forward + best->backward)) best = &o;
+    return best;
   }
 
   /// Of a stage of segments [first, end) that an option is of: of every decision in them.
