@@ -82,7 +82,7 @@ holds "$folder/stages.json" '"schedule"' '"places"' '"micro_batches"' '"peak_byt
 says "^2 places .* 4 micro-batches of 4 rows" "$cfp" "${stages[@]}" --stages 2 --micro-batches 4 --optimizer adamw-8bit
 says "recomputed" "$cfp" "${tight[@]:0:7}" --layers 8 --memory 4000000000 --stages 2
 for wrong in "--stages 3|must be 2 or more and divide the machine's 4 devices" "--stages 2 --mesh x=2|stages choose the mesh inside them" \
-  "--stages 2 --save-plan x.json|plans in stages do not know of it so far" "--stages 4 --batch 2|no plan in stages fits" \
+  "--stages 2 --recompute all|choose what is computed again" "--stages 2 --save-plan x.json|plans in stages do not know of it so far" "--stages 4 --batch 2|no plan in stages fits" \
   "--stages 2 --memory 1000000|no plan in stages fits"; do
   code=0
   # shellcheck disable=SC2086

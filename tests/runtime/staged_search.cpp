@@ -10,6 +10,7 @@
 #include <cfp/plan/usual_plans.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -283,6 +284,13 @@ TEST_CASE("a batch that cannot be cut, or more places than devices, has no stage
   CHECK(!search_stages(model_of, 1, some_machine(4), o));
   o.places = {3};
   CHECK(!search_stages(model_of, 4, some_machine(4), o));
+  for (const int milliseconds :
+       {0, 5, 20, 60}) {  // whenever it ends, what is known by then is a plan, or there is none
+    o = in_double();
+    o.machine.until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    const std::optional<staged_plan> early = search_stages(model_of, 8, some_machine(4), o);
+    if (early) CHECK(early->ends.back() > early->ends.front());
+  }
 }
 
 }  // namespace staged_search_tests

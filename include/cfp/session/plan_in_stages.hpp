@@ -32,6 +32,8 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
   if (o.curve > 0) throw bad_input("what memory is worth is not known of plans in stages so far");
   if (!o.table.empty() || o.measure_on.ms)
     throw bad_input("plans in stages are made from the machine's description so far; leave out the table");
+  if (o.recompute == recomputing::all)
+    throw bad_input("plans in stages choose what is computed again; leave out that all is");
   if (o.axes < 1 || o.axes > 2) throw bad_input("axes inside stages must be 1 or 2, are " + std::to_string(o.axes));
   for (const int p : places)
     if (p < 2 || m.devices() % p != 0)

@@ -49,7 +49,8 @@ class one_layout {
                 of_equal_stages(unlimited) >= below * (1 + on_.unsure);
     if (hopeless_) return never;
     if (!options_.all_choices) mix(all);
-    return of_equal_stages(tables(on_.memory));
+    base_.sums_ms = of_equal_stages(tables(on_.memory), base_.ends, chosen_);  // until more is known
+    return base_.sums_ms;
   }
   /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
   /// those of equal stages.
@@ -106,7 +107,6 @@ class one_layout {
     }
     return &*less_costs_;
   }
-
   stage_tables::limits limits(std::int64_t memory) const {
     stage_tables::limits l{base_.micro_batches, memory, on_.of_solver(), on_.of_solver(within_share)};
     l.within.gap = within_gap;
@@ -141,7 +141,6 @@ class one_layout {
     for (const auto& [s, choices] : some) of.take(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], choices, taken);
     mixed_.emplace(of, taken);
   }
-
   stage_problem problem(stage_tables& t) const {
     stage_problem p;
     p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
@@ -152,12 +151,14 @@ class one_layout {
     p.border = [this](int s) { return borders_[at(s)]; };
     return p;
   }
-  double of_equal_stages(stage_tables& of) {
+  double of_equal_stages(stage_tables& of) const {
     std::vector<int> ends;
     std::vector<stage_option> chosen;
+    return of_equal_stages(of, ends, chosen);
+  }
+  double of_equal_stages(stage_tables& of, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
     return even(of, base_.layout.places, ends, chosen) ? time_of(problem(of), kind, ends, chosen) : never;
   }
-
   // The fastest stages by sums of parts, begun with equal ones.
   bool solve_within(double below) {
     const stage_problem p = problem(*tables_);
@@ -168,7 +169,6 @@ class one_layout {
     base_.ends = s.ends, base_.sums_ms = s.ms, base_.bound_ms = s.bound, chosen_ = s.option;
     return true;
   }
-
   // Stages of as many layers each, or of about as much time: of those that fit the ones whose longest takes less.
   bool even(stage_tables& t, int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
     double least = never;
