@@ -79,8 +79,9 @@ struct priced_runs {
   const detail::planned_graph planned{g, sizeof(double)};
   const decision_graph kept = detail::decided(planned, mesh, in_double().machine),
                        less = detail::decided(planned, mesh, in_double().machine, {}, true);
-  const run_costs of_kept{g, planned.again, kept, costs_of(kept)}, of_less{g, planned.again, less, costs_of(less)},
-      of_all{g, planned.again, less, costs_of(less), true};
+  const stage_segments of_stages{g, segments(g, planned.blocks), planned.again};
+  const run_costs of_kept{g, of_stages, kept, costs_of(kept)}, of_less{g, of_stages, less, costs_of(less)},
+      of_all{g, of_stages, less, costs_of(less), true};
 };
 
 }  // namespace
@@ -276,6 +277,42 @@ TEST_CASE("what one kernel computes is fused whatever order conversions have, so
     }
   }
   CHECK(fused > 100);
+}
+
+TEST_CASE("stages of a mixture of experts, some of whose segments have no operations, train as one rank does",
+          "[heavy]") {
+  const auto model = [](long rows, int micro_batches) {
+    families::llama_config c = families::read_llama(tiny("mixtral"));
+    c.batch = rows, c.sequence = 8;
+    training how;
+    how.micro_batches = micro_batches;
+    return differentiate(refine(families::mixtral(c, families::read_experts(tiny("mixtral")))), how);
+  };
+  const graph whole = model(2, 4);
+  const repeats again(whole, parallel_blocks(whole));
+  CHECK(std::any_of(again.operations.begin(), again.operations.end(), [](const auto& some) { return some.empty(); }));
+  staged_options o = in_double();
+  o.micro_batches = 4;
+  for (const int places : {2, 4}) {
+    o.places = {places};
+    const std::optional<staged_plan> best = search_stages(model, 8, some_machine(4), o);
+    REQUIRE(best);
+    const staged_layout& l = best->layout;
+    const graph g = model(best->rows, best->micro_batches);
+    const stage_programs p =
+        lower_stages(g, l.inside, best->plan, {l.first, l.schedule_of(best->micro_batches), l.costs}, sizeof(double),
+                     {.overlap = true});
+    families::text_layout inputs;
+    inputs.positions = false;
+    const families::byte_text text(some_text(), best->rows, 8, 5, inputs);
+    const trained alone = train_on(single(g, sizeof(double)), g, text, 3, 3);
+    train_options remember;
+    remember.keep_changes = true;
+    const difference apart =
+        compare(alone, train(*threads(p.along[0].mesh, number::float64), p, text, 3, 3, remember), g);
+    CHECK(apart.loss <= 1e-10);
+    CHECK(apart.parameters <= 1e-7);
+  }
 }
 
 TEST_CASE("a batch that cannot be cut, or more places than devices, has no stages") {

@@ -6,6 +6,7 @@
 #include <cfp/plan/stages/run_costs.hpp>
 #include <cfp/plan/stages/stage_borders.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
+#include <cfp/plan/stages/stage_segments.hpp>
 #include <cfp/plan/stages/stage_tables.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
 
@@ -31,12 +32,12 @@ class one_layout {
              const mesh_shape& inside, int places, const staged_options& options)
       : base_{{inside, places}, rows, micro_batches},
         model_([&model, rows](int passes) { return model(rows, passes); }), machine_(m), planned_(planned),
-        segments_(segments(planned.g, planned.blocks)), stage_(innermost(m, inside.devices())),
-        conversions_(stage_, inside), of_all_(m, with_stages(inside, places)), options_(options),
-        on_(options.machine.on(m.device.memory, conversions_.prices)), times_(stage_, inside, options.machine.known),
-        decisions_(decided(planned, inside, options.machine)),
-        costs_(planned.g, planned.again, decisions_, priced_all(decisions_)),
-        borders_(borders_of(planned.g, planned.again, m, inside, places, on_.lowered_for.real_bytes)) {}
+        segments_(planned.g, segments(planned.g, planned.blocks), planned.again),
+        stage_(innermost(m, inside.devices())), conversions_(stage_, inside), of_all_(m, with_stages(inside, places)),
+        options_(options), on_(options.machine.on(m.device.memory, conversions_.prices)),
+        times_(stage_, inside, options.machine.known), decisions_(decided(planned, inside, options.machine)),
+        costs_(planned.g, segments_, decisions_, priced_all(decisions_)),
+        borders_(borders_of(planned.g, segments_, m, inside, places, on_.lowered_for.real_bytes)) {}
 
   /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, where no
   /// plan is below `below`, or where they would be slower than that by more than is unsure with all the memory there
@@ -103,7 +104,7 @@ class one_layout {
     if (options_.machine.recompute == recomputing::none) return nullptr;
     if (!less_costs_) {
       less_.emplace(decided(planned_, base_.layout.inside, options_.machine, {}, true));
-      less_costs_.emplace(planned_.g, planned_.again, *less_, priced_all(*less_));
+      less_costs_.emplace(planned_.g, segments_, *less_, priced_all(*less_));
     }
     return &*less_costs_;
   }
@@ -188,7 +189,7 @@ class one_layout {
     std::vector<std::vector<int>> out;
     if (stages <= t.segments()) out.push_back(t.equal_ends(stages));
     try {
-      out.push_back(equal_ends(segments_, stages));
+      out.push_back(equal_ends(segments_.found, stages));
     } catch (const bad_input&) {  // there are fewer layers than stages
     }
     return out;
@@ -207,7 +208,7 @@ class one_layout {
     for (std::size_t s = 0; s < chosen.size(); ++s) {
       const int first = s > 0 ? out.ends[s - 1] : 0;
       tables_->choose(first, out.ends[s], chosen[s].id, out.choices);
-      if (s > 0) out.layout.first.push_back(planned_.again.operations[at(first)].front());
+      if (s > 0) out.layout.first.push_back(segments_.first[at(first)]);
       stage_cost c;
       c.forward = chosen[s].forward;
       c.backward_inputs = c.backward_weights = chosen[s].backward / 2;
@@ -227,7 +228,7 @@ class one_layout {
   const graph_of_passes model_;
   const machine& machine_;
   const planned_graph& planned_;
-  const segmentation segments_;
+  const stage_segments segments_;
   const machine stage_;
   described_conversions conversions_;
   const described_prices of_all_;  // conversions on the mesh with stages

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cfp/block/decisions.hpp>
-#include <cfp/block/repeats.hpp>
 #include <cfp/plan/stages/needless_choices.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
+#include <cfp/plan/stages/stage_segments.hpp>
 #include <cfp/solve/fewer_choices.hpp>
 #include <cfp/solve/stages.hpp>
 
@@ -104,10 +104,10 @@ struct run_part {
 
 class run_costs {
  public:
-  /// `all_choices`: also those that no stage needs.
-  run_costs(const graph& g, const repeats& r, const decision_graph& d, stage_costs costs, bool all_choices = false)
-      : costs_(std::move(costs)), nodes_(r.operations.size()), edges_(r.operations.size()), place_(d.nodes.size()),
-        kind_(r.operations.size()) {
+  /// `all`: also choices that no stage needs.
+  run_costs(const graph& g, const stage_segments& r, const decision_graph& d, stage_costs costs, bool all = false)
+      : costs_(std::move(costs)), nodes_(r.first.size()), edges_(r.first.size()), place_(d.nodes.size()),
+        kind_(r.first.size()) {
     std::vector<int> segment(d.nodes.size());
     int last = 0;
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
@@ -123,7 +123,7 @@ class run_costs {
     for (int i = 0; i < segments(); ++i) find_kinds(i);
     std::vector<int> alone;
     for (int i = 0; i < segments(); ++i) alone.push_back(kind(i, 0));
-    if (all_choices) return;
+    if (all) return;
     leave(fewer_choices(detail::needless_choices(costs_, nodes_, alone).needed()));
   }
   /// Choices of decisions, by the kind of their segment and their place in it.
@@ -193,7 +193,7 @@ class run_costs {
       costs_.*of = left_->of(std::move(costs_.*of));
   }
 
-  static int segment_of(const graph& g, const repeats& r, const decision& n) {
+  static int segment_of(const graph& g, const stage_segments& r, const decision& n) {
     for (const int o : n.operations)
       if (r.of_operation[at(o)] >= 0) return r.of_operation[at(o)];
     if (!n.operations.empty()) return -1;

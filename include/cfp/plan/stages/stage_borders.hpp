@@ -1,7 +1,7 @@
 // What the borders between stages take, wherever a model is cut.
 #pragma once
 
-#include <cfp/block/repeats.hpp>
+#include <cfp/plan/stages/stage_segments.hpp>
 #include <cfp/profile/machine/send_time.hpp>
 #include <cfp/program/readers.hpp>
 #include <cfp/program/stages/stage_mesh.hpp>
@@ -14,13 +14,13 @@
 namespace cfp::inline v0_1::detail {
 
 /// What crosses before a segment takes, each micro-batch, split over all ranks of a stage.
-inline std::vector<border_cost> borders_of(const graph& g, const repeats& r, const machine& m, const mesh_shape& inside,
-                                           int places, long real_bytes) {
-  std::vector<border_cost> out(r.operations.size());
+inline std::vector<border_cost> borders_of(const graph& g, const stage_segments& r, const machine& m,
+                                           const mesh_shape& inside, int places, long real_bytes) {
+  std::vector<border_cost> out(r.first.size());
   const std::vector<std::vector<int>> read_by = consumers(g);
   const mesh_shape mesh = with_stages(inside, places);
   for (std::size_t s = 1; s < out.size(); ++s) {
-    const int first = r.operations[s].front();
+    const int first = r.first[s];
     double bytes = 0;
     for (int o = 0; o < first; ++o)
       if (g.at(o).when == phase::forward)
