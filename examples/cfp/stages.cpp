@@ -4,6 +4,7 @@
 #include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/plan_in_stages.hpp>
+#include <cfp/solve/explain/explanation.hpp>
 
 #include <iostream>
 
@@ -15,6 +16,8 @@ int plan_in_stages(const arguments& a) {
   for (const char* const option : {"--explain", "--save-plan", "--save-header", "--together", "--profile"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": plans in stages do not know of it so far; leave it out");
+  if (a.is_given("--micro-batches") && a.micro_batches < 2)
+    throw bad_input("--micro-batches: a pipeline has 2 or more, got: 1; leave it out for those that take least");
   if (a.backend != "threads") throw bad_input("--backend: plans in stages are simulated, leave it out");
   const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
   arguments sized = a;
@@ -29,9 +32,12 @@ int plan_in_stages(const arguments& a) {
   const std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places);
   clear_progress();
   if (!found)
-    throw bad_input("no plan in stages fits " + m.name +
-                    "; take more --memory (bytes), a larger --batch (micro-batches are smaller pieces of it, at least "
-                    "as many as stages), other --stages, or another --machine or --optimizer");
+    throw bad_input("no plan in stages fits " + m.name + " with " +
+                    cfp::detail::bytes_text(o.memory > 0 ? o.memory : m.device.memory) + " a device" +
+                    (a.is_given("--seconds") ? " that was found within --seconds" : "") +
+                    "; a batch has at least as many micro-batches as there are stages, and a model as many segments "
+                    "(cfp analyse): take a larger --batch, other --micro-batches, fewer --stages, more --layers, more "
+                    "--memory (bytes), or another --machine or --optimizer");
   std::cout << a.model << ": " << net.sizes << '\n' << *found;
   if (!a.summary.empty()) cfp::write_file(a.summary, found->json());
   return 0;

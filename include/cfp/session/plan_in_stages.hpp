@@ -33,11 +33,12 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
   if (!o.table.empty() || o.measure_on.ms)
     throw bad_input("plans in stages are made from the machine's description so far; leave out the table");
   if (o.recompute == recomputing::all)
-    throw bad_input("plans in stages choose what is computed again; leave out that all is");
+    throw bad_input("recompute all: plans in stages choose what is computed again; take where-needed or none");
   if (o.axes < 1 || o.axes > 2) throw bad_input("axes inside stages must be 1 or 2, are " + std::to_string(o.axes));
   for (const int p : places)
     if (p < 2 || m.devices() % p != 0)
-      throw bad_input("stages on " + std::to_string(p) + " places: it must be 2 or more and divide the machine's " +
+      throw bad_input("stages on " + std::to_string(p) +
+                      " places along them: the number must be 2 or more and divide the machine's " +
                       std::to_string(m.devices()) + " devices");
   product_rate(m.device, bytes_of(o.type));  // or it says what the machine's file lacks
   staged_options out;

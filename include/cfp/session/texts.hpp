@@ -157,7 +157,9 @@ inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>
   std::vector<plan_line> shown;
   for (const plan_line& l : lines)
     if (l.of_part || l.ms >= 0.005 || l.sent.total_bytes() > 0) shown.push_back(l);
-  out << legend(shown) << "\n\n" << printed("%-40s %-26s %8s  %s\n", "decision", "choice", "ms", "each rank sends");
+  const bool timed = std::any_of(lines.begin(), lines.end(), [](const plan_line& l) { return l.ms > 0; });
+  out << legend(shown) << "\n\n"
+      << printed("%-40s %-26s %8s  %s\n", "decision", "choice", timed ? "ms" : "", "each rank sends");
   for (const alike_lines& l : alike(shown)) {
     std::string label = l.label();
     if (l.count() > 1) label += printed(" (x%ld)", l.count());
@@ -169,7 +171,7 @@ inline std::ostream& print_lines(std::ostream& out, const std::vector<plan_line>
     out << printed(" %8s  %s\n", ms.c_str(), sent.c_str());
   }
   if (const std::size_t left = lines.size() - shown.size(); left > 0)
-    out << left << " decisions that take no time and send nothing are left out\n";
+    out << left << " decisions that " << (timed ? "take no time and " : "") << "send nothing are left out\n";
   return out;
 }
 
