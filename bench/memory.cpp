@@ -223,8 +223,8 @@ json on_ranks(const families::model_sizes& sizes, int steps) {
       std::printf("limit %4.0f%%  %s\n", 100 * share, e.what());
     }
   }
-  std::vector<const program*> programs;
-  for (const plan& p : plans) programs.push_back(&p.code);
+  std::vector<rank_programs> programs;
+  for (const plan& p : plans) programs.push_back(p.on_ranks());
   const families::byte_text text(std::string(1 << 16, 'a'), sizes.batch, sizes.sequence, 1, net.inputs);
   const std::vector<observed> seen = race(*ranks, programs, g, text, {steps, 1, {}});
   tell("");

@@ -226,8 +226,8 @@ int main(int argc, char** argv) {
         // So many at a time as memory holds, the found one always among them. Its own time is the median of all its
         // steps.
         const auto run = [&](const std::vector<const plan*>& some, std::uint64_t seed) {
-          std::vector<const program*> programs;
-          for (const plan* p : some) programs.push_back(&p->code);
+          std::vector<rank_programs> programs;
+          for (const plan* p : some) programs.push_back(p->on_ranks());
           const auto seen =
               race(*ranks, programs, g, text, {steps, seed, [](int done, int all) {
                                                  if (isatty(2))

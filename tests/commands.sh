@@ -80,11 +80,17 @@ stages=(plan --model "$model" --layers 4 --seq 16 --machine a100-pcie-4)
 says "^[24] places of mesh .*, [0-9]+ micro-batches of [0-9]+ rows, by adamw$" "$cfp" "${stages[@]}" --stages 0 --summary "$folder/stages.json"
 holds "$folder/stages.json" '"schedule"' '"places"' '"micro_batches"' '"peak_bytes_of_places"' '"stages"' '"first": "wte.lookup"' '"decisions"'
 says "^2 places .* 4 micro-batches of 4 rows" "$cfp" "${stages[@]}" --stages 2 --micro-batches 4 --optimizer adamw-8bit
+# One that is saved trains on ranks.
+small=(--model "$model" --layers 4 --seq 16 --batch 8 --vocabulary 512 --micro-batches 2 --type float32)
+says "^to train under it, with the same model and batch: cfp train " "$cfp" plan "${small[@]}" --machine a100-pcie-4 --stages 2 \
+  --save-plan "$folder/staged.json"
+mesh=$(sed -n 's/^  --mesh \(stage=2,[^ ]*\) --micro-batches 2 .*/\1/p' "$folder/out")
+says "^verified over 2 steps" "$cfp" run "${small[@]}" --mesh "$mesh" --plan "$folder/staged.json" --steps 2 --compare 2
 "$cfp" plan --model mixtral-8x7b --layers 2 --machine h100-8 --stages 2 > "$folder/out"  # (the model's line is long)
 grep -qE "^2 places .* micro-batches of" "$folder/out" || { echo "FAILED: a mixture of experts in stages:"; cat "$folder/out"; exit 1; }
 says "recomputed" "$cfp" "${tight[@]:0:7}" --layers 8 --memory 4000000000 --stages 2
 for wrong in "--stages 3|must be 2 or more and divide the machine's 4 devices" "--stages 2 --mesh x=2|stages choose the mesh inside them" \
-  "--stages 2 --recompute all|choose what is computed again" "--stages 2 --save-plan x.json|plans in stages do not know of it so far" "--stages 4 --batch 2|no plan in stages fits" \
+  "--stages 2 --recompute all|choose what is computed again" "--stages 2 --save-header x.hpp|plans in stages do not know of it so far" "--stages 4 --batch 2|no plan in stages fits" \
   "--stages 2 --micro-batches 1|a pipeline has 2 or more" "--stages 2 --seconds 0.001|that was found within --seconds" \
   "--stages 2 --memory 1000000|no plan in stages fits"; do
   code=0

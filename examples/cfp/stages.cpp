@@ -13,7 +13,7 @@ namespace program {
 // Plans in stages for a machine that is described; nothing is trained.
 int plan_in_stages(const arguments& a) {
   using cfp::bad_input;
-  for (const char* const option : {"--explain", "--save-plan", "--save-header", "--together", "--profile"})
+  for (const char* const option : {"--explain", "--save-header", "--together", "--profile"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": plans in stages do not know of it so far; leave it out");
   if (a.is_given("--micro-batches") && a.micro_batches < 2)
@@ -29,7 +29,7 @@ int plan_in_stages(const arguments& a) {
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + net.sizes;
   const std::vector<int> places = a.stages == std::vector<int>{0} ? std::vector<int>{} : a.stages;
-  const std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places);
+  std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places);
   clear_progress();
   if (!found)
     throw bad_input("no plan in stages fits " + m.name + " with " +
@@ -40,6 +40,12 @@ int plan_in_stages(const arguments& a) {
                     "--memory (bytes), or another --machine or --optimizer");
   std::cout << a.model << ": " << net.sizes << '\n' << *found;
   if (!a.summary.empty()) cfp::write_file(a.summary, found->json());
+  if (a.save_plan.empty()) return 0;
+  found->model = a.model + " " + make_model(sized, found->plan.rows, a.layers, 1).sizes;  // of a micro-batch
+  found->save_plan(a.save_plan);
+  std::cout << "\nto train under it, with the same model and batch: cfp train --plan " << a.save_plan << "\n  --mesh "
+            << cfp::to_string(found->plan.layout.whole()) << " --micro-batches " << found->plan.micro_batches
+            << " --batch " << sized.batch << " --seq " << sized.sequence << " --type " << cfp::name_of(o.type) << '\n';
   return 0;
 }
 

@@ -46,4 +46,14 @@ case $case in
     "$cfp" run "${common[@]}" --plan "$folder/plan" --steps 8 > "$folder/whole"
     ends() { sed -n 's/^verified over .* -> \([0-9.]*\),.*/\1/p' "$1"; }
     [ -n "$(ends "$folder/rest")" ] && [ "$(ends "$folder/rest")" = "$(ends "$folder/whole")" ] || { cat "$folder"/{first,rest,whole}; exit 1; } ;;
+  staged)  # a plan in stages that was found for a machine; a process that is killed as it trains
+    small=(--model "$model" --layers 4 --batch 8 --seq 16 --micro-batches 4 --type float32)
+    for stages in 2 4; do
+      "$cfp" plan "${small[@]}" --machine a100-pcie-4 --stages $stages --save-plan "$folder/plan" > "$folder/out"
+      mesh=$(sed -n 's/^  --mesh \(stage=[^ ]*\) .*/\1/p' "$folder/out")
+      "$mpiexec" -n 4 "$cfp" run --backend mpi "${small[@]}" --mesh "$mesh" --plan "$folder/plan" --steps 3 --compare 2 > "$folder/out"
+      grep -q "^verified over 3 steps" "$folder/out" || { cat "$folder/out"; exit 1; }
+    done
+    refused 137 "signal 9" "$mpiexec" -n 4 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 2 ] && { sleep 2; kill -9 $$; } & exec "$@"' sh \
+      "$cfp" run --backend mpi "${small[@]}" --compare 0 --mesh "$mesh" --plan "$folder/plan" --steps 100000 ;;
 esac

@@ -3,12 +3,14 @@
 
 #include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_names.hpp>
+#include <cfp/export/stages_file.hpp>
 #include <cfp/file/json_reader.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/read_mesh.hpp>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,11 +32,37 @@ inline std::map<std::string, std::string> given_tensors(const graph& g) {
   return out;
 }
 
+// What the ranks of a place hold and send.
+inline void write_program(const program& p, const graph& g, const plan_names& names, nlohmann::ordered_json& j) {
+  for (const buffer& b : p.buffers) {
+    if (b.value >= g.value_count()) continue;  // made of the graph for stages
+    auto& forms = j["partitions"][names.tensor(b.value)];
+    const std::string form = describe(b.held, g[b.value], p.mesh);
+    if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
+  }
+  for (std::size_t at = 0; at < p.code.size(); ++at) {
+    const instruction& i = p.code[at];
+    if (!(i.communicates() || i.sends()) || p[i.in[0]].value >= g.value_count() || p[i.in[0]].pass > 0) continue;
+    const buffer& from = p[i.in[0]];
+    const long bytes = elements(g[from.value].shape) * g[from.value].width(p.real_bytes);
+    nlohmann::ordered_json one;
+    if (i.sends()) one = {{"collective", "send"}, {"to", i.with}};
+    else
+      one = {{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
+             {"axis", axis_names(p.mesh, i.step)}};
+    if (p.has_all_passes()) one["place"] = p.place;
+    one["tensor"] = names.tensor(from.value);
+    one["bytes_sent"] = i.sends() ? from.bytes : bytes_sent(i.step, from.held, bytes, p.mesh);
+    j["collectives"].push_back(std::move(one));
+  }
+}
+
 }  // namespace detail
 
-/// The plan as JSON: decisions, the partition of every tensor, the collectives in order.
+/// The plan as JSON: decisions, the partition of every tensor, the collectives in order, of several micro-batches one.
+/// `mesh`: of all ranks; `stages`: how it is cut, if it is in stages.
 inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_shape& mesh, const decision_graph& d,
-                                      const std::string& model) {
+                                      const std::string& model, const staged_layout* stages = nullptr) {
   const plan_names names(g, d);
   nlohmann::ordered_json j;
   j["version"] = plan_file_version;
@@ -43,26 +71,14 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
   j["graph"] = names.graph_path();
   j["tensors"] = detail::given_tensors(g);
   for (const mesh_axis& a : mesh.axes) j["mesh"][std::string(a.label.view())] = a.size;
+  if (stages != nullptr) j["stages"] = detail::to_json(*stages, g, names);
   j["predicted_ms"] = p.predicted_ms;
   j["predicted_peak_bytes"] = predicted_peak(p);
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
     j["decisions"][names.decisions()[n]] = names.choices(n)[static_cast<std::size_t>(p.choices[n])];
-  for (const buffer& b : p.code.buffers) {
-    auto& forms = j["partitions"][names.tensor(b.value)];
-    const std::string form = describe(b.held, g[b.value], mesh);
-    if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
-  }
-  auto& all = j["collectives"] = nlohmann::ordered_json::array();
-  for (const instruction& i : p.code.code) {
-    if (!i.communicates()) continue;
-    const buffer& from = p.code[i.in[0]];
-    all.push_back(
-        {{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
-         {"axis", axis_names(mesh, i.step)},
-         {"tensor", names.tensor(from.value)},
-         {"bytes_sent", bytes_sent(i.step, from.held,
-                                   elements(g[from.value].shape) * g[from.value].width(p.code.real_bytes), mesh)}});
-  }
+  j["partitions"] = nlohmann::ordered_json::object();
+  j["collectives"] = nlohmann::ordered_json::array();
+  for (const program& code : p.programs()) detail::write_program(code, g, names, j);
   return j;
 }
 
@@ -70,13 +86,14 @@ inline nlohmann::ordered_json to_json(const plan& p, const graph& g, const mesh_
 struct saved_plan {
   double predicted_ms = 0;
   std::vector<int> choices;
+  std::optional<staged_layout> stages{};
 };
 
 namespace detail {
 
 class plan_reader : json_reader<bad_input> {
  public:
-  plan_reader(std::string_view text, const std::string& where) : json_reader(text, where) {}
+  plan_reader(std::string_view text, const std::string& where) : json_reader(text, where), where_(where) {}
 
   [[nodiscard]] saved_plan read(const std::string& model, const graph& g, const mesh_shape& mesh,
                                 const decision_graph& d) const {
@@ -84,7 +101,7 @@ class plan_reader : json_reader<bad_input> {
     if (!all.is_object()) refuse("the plan must be an object, got " + std::string(all.type_name()));
     check_version(all, "the plan", plan_file_version);
     only(all, "the plan",
-         {"version", "model", "operators", "graph", "tensors", "mesh", "predicted_ms", "predicted_peak_bytes",
+         {"version", "model", "operators", "graph", "tensors", "mesh", "stages", "predicted_ms", "predicted_peak_bytes",
           "decisions", "partitions", "collectives"},
          "plans");
     const std::string of = text(member(all, "the plan", "model"), "'model'");
@@ -96,11 +113,15 @@ class plan_reader : json_reader<bad_input> {
     const json& predicted = member(all, "the plan", "predicted_ms");
     if (!predicted.is_number() || !(predicted.get<double>() >= 0 && predicted.get<double>() <= most_ms))
       refuse("'predicted_ms' must be a number from 0 to 1e24, got " + shown(predicted));
-    return {predicted.get<double>(), choices(member(all, "the plan", "decisions"), d, names)};
+    saved_plan out{predicted.get<double>(), choices(member(all, "the plan", "decisions"), d, names), {}};
+    if (has_stages(mesh)) out.stages = stages_reader(where_).read(member(all, "the plan", "stages"), g, mesh, names);
+    else if (all.contains("stages")) refuse("has 'stages', and its mesh has no axis 'stage'");
+    return out;
   }
 
  private:
   static constexpr double most_ms = 1e24;  // as in tables
+  const std::string where_;
 
   // A model of the same name may be another one.
   void check_tensors(const json& theirs, const graph& g) const {

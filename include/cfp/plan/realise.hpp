@@ -47,14 +47,18 @@ inline std::string decision_label(const decision& n) { return detail::decision_k
 /// The same of what it decides: of several alike all have one.
 inline std::string decision_title(const decision& n) { return detail::decision_kinds[n.kind] + n.title; }
 
-/// What each decision's operations have sent for them: a conversion belongs to the operation it is made for.
+/// What each decision's operations have sent for them: a conversion belongs to the operation it is made for, and what
+/// crosses from a stage to another to the one that reads it.
 inline std::vector<collective_count> sent_for(const plan& p, const graph& g, const decision_graph& d) {
   std::vector<std::size_t> owner(g.operations.size());
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
     for (int o : d.nodes[n].operations) owner[static_cast<std::size_t>(o)] = n;
   std::vector<collective_count> out(d.nodes.size());
-  for (std::size_t i = 0; i < p.code.code.size(); ++i)
-    count_collective(p.code, g, i, out[owner[static_cast<std::size_t>(p.code.code[i].op)]]);
+  const graph& of = p.on_ranks().graph_of(g);
+  for (const program& code : p.programs())
+    for (std::size_t i = 0; i < code.code.size(); ++i)
+      if (const auto o = static_cast<std::size_t>(code.code[i].op); o < owner.size())
+        count_collective(code, of, i, out[owner[o]]);
   return out;
 }
 

@@ -58,16 +58,16 @@ CFP_INLINE const found_plan& session::plan() { return mine().search(); }
 
 CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   parts& s = mine();
-  double predicted = 0;
   s.tell("reading plan " + path);
   s.choose_as_saved(path);
-  const std::vector<int> choices = s.saved_choices(path, &predicted);
+  const saved_plan saved = s.saved(path);
   s.measured_before();
   s.tell("making the program of plan " + path);
   found_plan out;
-  out.best = realise("found", s.g, s.mesh, s.decided, choices, s.ranks().lowered_for());
-  out.best.predicted_ms = predicted;
-  if (s.device) out.best.beside_bytes = beside_bytes(s.ranks(), out.best.code, s.g);
+  out.best = s.made("found", s.g, saved.choices, saved.stages, s.ranks());
+  out.best.predicted_ms = saved.predicted_ms;
+  out.stages = saved.stages;
+  if (s.device) out.best.beside_bytes = beside_bytes(s.ranks(), largest(out.best), out.best.on_ranks().graph_of(s.g));
   out.from_file = true;
   s.check_fits(out.best, path);
   s.training.reset();
@@ -78,7 +78,7 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
 CFP_INLINE void session::compare_with(const std::string& path) {
   parts& s = mine();
   s.choose_what_is_kept();
-  s.saved_choices(path);  // or it says why not
+  s.saved(path);  // or it says why not
   s.against = path;
   s.found.reset();
 }
@@ -104,7 +104,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   const bool lean = !is_in_full(s.g);
   const std::optional<graph> full = lean ? std::optional(in_full(s.g)) : std::nullopt;
   const graph& right = lean ? *full : s.g;
-  const auto train_in = [&](backend& ranks, const program& p, const graph& g, const std::string& what, double begin,
+  const auto train_in = [&](backend& ranks, rank_programs p, const graph& g, const std::string& what, double begin,
                             double end) {
     detail::callback tell;
     train_options how;
@@ -118,7 +118,9 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     s.tell(what, begin);
     trained out;
     try {
-      out = cfp::train(ranks, p, g, same_each_time, steps, s.o.seed, how, from);
+      trainer t(ranks, p, g, s.o.seed);
+      if (from != nullptr) t.resume(*from);
+      out = t.run(same_each_time, steps, how);
     } catch (const cancelled&) {}
     if (s.o.tell) s.stop_if(tell);
     return out;
@@ -129,7 +131,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     const std::unique_ptr<backend> single = threads(one, type, s.o.kernels);
     program p = lower(right, one, sharding::replicated(right), all_operations(right), single->lowered_for().real_bytes);
     single->lowered_for().complete(p, right);
-    return train_in(*single, p, right, what, begin, end);
+    return train_in(*single, &p, right, what, begin, end);
   };
   verification out;
   out.steps = steps;
@@ -137,8 +139,8 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   const trained alone = alone_in(number::float32, "training on one rank", 0, 0.3);
   out.left_out = rounding_decides(alone, alone_in(number::float64, "training on one rank in float64", 0.3, 0.7), s.g);
   backend& ranks = s.ranks_in_full();
-  const cfp::plan same = realise("found", right, s.mesh, s.decided, found.choices, ranks.lowered_for());
-  const trained together = train_in(ranks, same.code, right, "training under the plan", 0.7, 0.85);
+  const cfp::plan same = s.made("found", right, found.choices, s.found->stages, ranks);
+  const trained together = train_in(ranks, same.on_ranks(), right, "training under the plan", 0.7, 0.85);
   out.alone = alone.loss;
   out.together = together.loss;
   out.apart = cfp::compare(alone, together, s.g, out.left_out);
@@ -148,7 +150,8 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     out.stored_as.append(" and by ").append(name_of(s.o.how.optimizer));
   if (s.g.gradients != compression::none)
     out.stored_as.append(" and with gradients sent as ").append(name_of(s.g.gradients));
-  const trained stored = train_in(s.ranks(), found.code, s.g, "training under the plan in " + out.stored_as, 0.85, 1);
+  const trained stored =
+      train_in(s.ranks(), found.on_ranks(), s.g, "training under the plan in " + out.stored_as, 0.85, 1);
   out.stored_apart = loss_difference(alone, stored);
   return out;
 }
@@ -161,7 +164,7 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
   const cfp::plan& found = s.search().best;
   s.tell("training", 0);
   if (!s.training) {
-    s.training = std::make_unique<trainer>(s.ranks(), found.code, s.g, s.o.seed);
+    s.training = std::make_unique<trainer>(s.ranks(), found.on_ranks(), s.g, s.o.seed);
     s.lost_at = 0;
     if (s.state) s.training->resume(*s.state);
   }
@@ -196,8 +199,8 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
   std::vector<const cfp::plan*> plans{&f.best};
   for (const cfp::plan& p : f.others) plans.push_back(&p);
   const auto run = [&](const std::vector<const cfp::plan*>& some, const std::string& what, std::uint64_t seed) {
-    std::vector<const program*> programs;
-    for (const cfp::plan* p : some) programs.push_back(&p->code);
+    std::vector<rank_programs> programs;
+    for (const cfp::plan* p : some) programs.push_back(p->on_ranks());
     race_options how;
     how.steps = steps;
     how.seed = seed;
@@ -222,7 +225,7 @@ CFP_INLINE plan_comparison session::compare(const batch_source& batches, int ste
     e.measured_peak = seen[p].peak_bytes;
     e.fits = e.predicted_peak <= s.limit().value_or(e.predicted_peak);
     e.sent = seen[p].sent;
-    e.inferred = count_collectives(plans[p]->code, s.g);
+    e.inferred = seen[p].inferred;
     e.outside = seen[p].outside;
     // A plan that seems faster beyond doubt must be so on fresh steps too.
     if (p > 0 && e.fits && e.ratio[2] < 0.95) {

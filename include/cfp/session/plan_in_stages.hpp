@@ -86,13 +86,18 @@ inline std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, l
   out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
   out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
   out.devices = m.devices();
-  const graph g = in_passes(found->rows, found->micro_batches);
+  graph g = in_passes(found->rows, found->micro_batches);
   out.stages = detail::stages_of(*found, g);
-  const detail::planned_graph planned(g, options.machine.lowered_for);
-  const decision_graph d = detail::decided(planned, found->layout.inside, options.machine, {},
-                                           options.machine.recompute != recomputing::none);
-  out.lines = detail::lines_of(realise(o.name, g, found->layout.inside, d, found->choices, options.machine.lowered_for),
-                               g, d, {});
+  decision_graph d = [&] {
+    const detail::planned_graph planned(g, options.machine.lowered_for);
+    return detail::decided(planned, found->layout.inside, options.machine, {},
+                           options.machine.recompute != recomputing::none);
+  }();
+  const cfp::plan whole = realise(o.name, g, found->layout.inside, d, found->choices, options.machine.lowered_for);
+  out.lines = detail::lines_of(whole, g, d, {});
+  const training how = in_micro_batches(o.how, found->micro_batches);
+  out.of = std::make_shared<const stages_plan::details>(
+      stages_plan::details{std::move(g), std::move(d), m, options.machine.lowered_for, detail::said_of(how, o.type)});
   out.plan = *std::move(found);
   return out;
 }

@@ -44,7 +44,10 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const found_plan& p) {
                "found after running the segments of %d plans: %.1f ms a step by segments, %.1f ms by parts;\n"
                "untried plans: at most %.1f%% faster by parts\n",
                p.tried, p.best.predicted_ms, p.best.additive_ms, 100 * p.gap);
+  if (p.stages)
+    out << printed("%d stages on %d places, %s\n", p.stages->stages(), p.stages->places, p.stages->schedule.c_str());
   detail::print_lines(out << '\n', p.lines);
+  if (p.stages) out << "of the place that takes most:\n";
   detail::print_memory(out, p);
   const long planned = p.weight_bytes + p.state_bytes + p.kept_bytes + p.transient_bytes;
   out << printed("with %.1f MiB beside them in all %.1f", mib(p.peak_bytes - planned), mib(p.peak_bytes))

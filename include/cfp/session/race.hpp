@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/profile/summary.hpp>
+#include <cfp/program/count_collectives.hpp>
 #include <cfp/session/train.hpp>
 
 #include <array>
@@ -11,10 +12,11 @@ namespace cfp::inline v0_1 {
 
 /// What running a program showed.
 struct observed {
-  std::vector<double> ms{};  ///< per step, slowest rank
-  long peak_bytes = 0;       ///< most any rank held for it
-  collective_count sent{};   ///< counted in the communicators, per step, by the first rank of a process
-  double outside = 0;        ///< share of a step outside kernels and conversions
+  std::vector<double> ms{};     ///< per step, slowest rank
+  long peak_bytes = 0;          ///< most any rank held for it
+  collective_count sent{};      ///< counted in the communicators, per step, by the first rank of a process
+  collective_count inferred{};  ///< what that rank's program says it sends
+  double outside = 0;           ///< share of a step outside kernels and conversions
 };
 
 struct race_options {
@@ -27,12 +29,12 @@ namespace detail {
 
 class racer {
  public:
-  racer(rank& r, const std::vector<const program*>& programs, const graph& g, shared_batches& data,
+  racer(rank& r, const std::vector<rank_programs>& programs, const graph& g, shared_batches& data,
         const race_options& o)
-      : rank_(r), programs_(programs), data_(data) {
-    for (const program* p : programs) {
+      : rank_(r), programs_(programs), g_(g), data_(data) {
+    for (const rank_programs& p : programs) {
       const long base = r.bytes();
-      loaded_.push_back(r.load(*p, g, o.seed));
+      loaded_.push_back(r.load(p.of(r.number()), p.graph_of(g), o.seed));
       step(loaded_.size() - 1, 1);
       peaks_.push_back(static_cast<double>(r.bytes() - base));
     }
@@ -63,17 +65,19 @@ class racer {
       const step_times t = loaded_[p]->times();
       out[p].outside = t.kernels > 0 ? 1 - (t.kernels + t.conversions) / t.total : 0;
       out[p].peak_bytes = static_cast<long>(peaks_[p]);
+      out[p].inferred = count_collectives(programs_[p].of(rank_.number()), programs_[p].graph_of(g_));
     }
   }
 
  private:
   void step(std::size_t p, long number) {
-    const int passes = programs_[p]->passes;
+    const int passes = programs_[p].of(rank_.number()).passes;
     loaded_[p]->step(number, passes, [&](int pass) { data_.feed(*loaded_[p], number * passes + pass); });
   }
 
   rank& rank_;
-  const std::vector<const program*>& programs_;
+  const std::vector<rank_programs>& programs_;
+  const graph& g_;
   shared_batches& data_;
   std::vector<std::unique_ptr<loaded_program>> loaded_;
   std::vector<double> peaks_;
@@ -83,7 +87,7 @@ class racer {
 
 /// Runs all programs in turn, step by step, after a warm-up. Throws `cancelled`, what `tell`
 /// threw, bad_input for data that do not fit, and what `backend::run` does.
-inline std::vector<observed> race(backend& on, const std::vector<const program*>& programs, const graph& g,
+inline std::vector<observed> race(backend& on, const std::vector<rank_programs>& programs, const graph& g,
                                   const batch_source& data, const race_options& o = {}) {
   std::vector<observed> out(programs.size());
   shared_batches batches(g, data);

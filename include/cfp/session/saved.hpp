@@ -32,7 +32,9 @@ CFP_INLINE void session::save_state(const std::string& path) {
 CFP_INLINE void session::save_plan(const std::string& path) {
   parts& s = mine();
   const found_plan& f = s.search();
-  in_first_process(s.ranks(), [&] { write_file(path, to_json(f.best, s.g, s.mesh, s.decided, f.model).dump(1)); });
+  in_first_process(s.ranks(), [&] {
+    write_file(path, to_json(f.best, s.g, s.whole(), s.decided, f.model, f.stages ? &*f.stages : nullptr).dump(1));
+  });
 }
 
 CFP_INLINE void session::save_header(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/model/trace.hpp>
 #include <cfp/plan/search.hpp>
+#include <cfp/plan/stages/realise_stages.hpp>
 #include <cfp/plan/usual_plans.hpp>
 #include <cfp/session/callback.hpp>
 #include <cfp/session/lines.hpp>
@@ -30,7 +31,8 @@ namespace cfp::inline v0_1 {
 
 struct session::parts {
   session_options o;
-  mesh_shape mesh;
+  mesh_shape mesh;  // that of a stage, if there are
+  int places = 0;   // along the stages; 0: there are none
   graph g;
   block_structure blocks;
   segmentation segments;
@@ -48,6 +50,8 @@ struct session::parts {
 
   parts(const graph& forward, session_options options);
 
+  mesh_shape whole() const { return places > 0 ? with_stages(mesh, places) : mesh; }
+
   // Throw `cancelled` on every process if one was told to stop, and on that one what its callback threw.
   void tell(const std::string& what, double share = -1);
   void stop_if(const detail::callback& told);
@@ -59,7 +63,10 @@ struct session::parts {
   /// What a saved plan may choose, be there a limit of memory or not.
   void choose_as_saved(const std::string& path);
   void decide(axis_choice::rest_t weights, keeping::resting_t on_host);
-  std::vector<int> saved_choices(const std::string& path, double* predicted = nullptr) const;
+  saved_plan saved(const std::string& path) const;
+  /// The programs of some choices of a training.
+  cfp::plan made(const std::string& label, const graph& of, const std::vector<int>& choices,
+                 const std::optional<staged_layout>& stages, backend& ranks) const;
   /// The table of times, if there is one; ranks compute by what was chosen by timing then.
   profile_table measured_before();
   const found_plan& search();
@@ -98,6 +105,7 @@ inline double log10_per_operator(const graph& g, const mesh_shape& mesh) {
 CFP_INLINE session::parts::parts(const graph& forward, session_options options)
     : o(std::move(options)), mesh(read_mesh(o.mesh)) {
   detail::check(o);
+  if (has_stages(mesh)) places = mesh.size(0), mesh = without_stages(mesh);
   o.how = in_micro_batches(o.how, o.micro_batches);
   if (!o.on) o.on = [](const mesh_shape& m, number type, const own_kernels& own) { return threads(m, type, own); };
   const auto begin = std::chrono::steady_clock::now();
@@ -114,7 +122,7 @@ CFP_INLINE session::parts::parts(const graph& forward, session_options options)
   tell("counting plans");
   structure s;
   s.model = o.name;
-  s.mesh = to_string(mesh);
+  s.mesh = to_string(whole());
   s.operators = g.size();
   for (const operation& op : g.operations) s.forward += op.when == phase::forward;
   s.blocks = static_cast<long>(blocks.blocks.size());
@@ -156,7 +164,7 @@ CFP_INLINE void session::parts::stop_if(const detail::callback& told) {
 }
 
 CFP_INLINE std::unique_ptr<backend> session::parts::make(number type) const {
-  auto out = o.on(mesh, type, o.kernels);
+  auto out = o.on(whole(), type, o.kernels);
   out->set_deadline(std::chrono::nanoseconds(static_cast<std::int64_t>(o.deadline * 1e9)));
   return out;
 }
@@ -173,7 +181,7 @@ CFP_INLINE backend& session::parts::ranks() {
       throw bad_input("mesh " + o.mesh + ": " + e.what());
     }
     device = memory_of(*made);
-    check_memory(made->on_this_machine());
+    if (places == 0) check_memory(made->on_this_machine());
     on = std::move(made);
   }
   return *on;
@@ -214,19 +222,22 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) const {
 
 CFP_INLINE std::string session::parts::id() const { return o.name + detail::said_of(o.how, o.type); }
 
-CFP_INLINE std::vector<int> session::parts::saved_choices(const std::string& path, double* predicted) const {
+CFP_INLINE saved_plan session::parts::saved(const std::string& path) const {
   const std::optional<std::string> text = detail::whole_file(path);
   if (!text) throw bad_input("plan " + path + detail::unreadable(path));
-  const saved_plan saved = read_plan(*text, "plan " + path, id(), g, mesh, decided);
-  if (predicted) *predicted = saved.predicted_ms;
-  return saved.choices;
+  return read_plan(*text, "plan " + path, id(), g, whole(), decided);
+}
+
+CFP_INLINE cfp::plan session::parts::made(const std::string& label, const graph& of, const std::vector<int>& choices,
+                                          const std::optional<staged_layout>& stages, backend& ranks) const {
+  return stages ? realise(label, of, *stages, decided, choices, ranks.lowered_for())
+                : realise(label, of, mesh, decided, choices, ranks.lowered_for());
 }
 
 CFP_INLINE void session::parts::take(found_plan out) {
   out.model = id();
-  out.mesh = to_string(mesh);
-  const program& p = out.best.code;
-  static_cast<memory_split&>(out) = detail::split_of(p, g);
+  out.mesh = to_string(whole());
+  static_cast<memory_split&>(out) = detail::split_of(largest(out.best), out.best.on_ranks().graph_of(g));
   out.peak_bytes = predicted_peak(out.best);
   out.limit_bytes = limit().value_or(0);
   out.device_bytes = device.total;

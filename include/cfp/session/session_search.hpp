@@ -16,7 +16,7 @@
 namespace cfp::inline v0_1 {
 
 CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& out) {
-  const std::vector<int> own = against.empty() ? std::vector<int>() : saved_choices(against);
+  const std::vector<int> own = against.empty() ? std::vector<int>() : saved(against).choices;
   const auto start = std::chrono::steady_clock::now();
   measure_with.tell = [&](int done, int all, const std::string& what) {
     tell("measuring " + what, all ? static_cast<double>(done) / all : -1);
@@ -109,6 +109,11 @@ CFP_INLINE void session::parts::choose_as_saved(const std::string& path) {
 
 CFP_INLINE const found_plan& session::parts::search() {
   if (found) return *found;
+  if (places > 0)
+    throw bad_input("mesh " + o.mesh +
+                    ": plans in stages are found for machines that are described (cfp plan --machine FILE --stages " +
+                    std::to_string(places) +
+                    " --save-plan FILE, or plan_in_stages), and used here: give the saved one");
   backend& here = ranks();
   choose_what_is_kept();
   profile_table table = measured_before();

@@ -1,11 +1,17 @@
 // A plan in stages for a machine that is described, as people and programs read it.
 #pragma once
 
+#include <cfp/block/decision.hpp>
+#include <cfp/export/plan_file.hpp>
+#include <cfp/file/new_file.hpp>
+#include <cfp/plan/stages/realise_stages.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
+#include <cfp/profile/machine/described_prices.hpp>
 #include <cfp/session/texts.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -25,7 +31,22 @@ struct stages_plan {
   std::vector<stage> stages{};
   std::vector<plan_line> lines{};  ///< what its decisions chose, times left out
 
+  /// What the programs of the plan are made of.
+  struct details {
+    graph g;
+    decision_graph decisions;
+    cfp::machine on;
+    target lowered_for{};
+    std::string trained{};  ///< of the model's name in files, behind `model`
+  };
+  std::shared_ptr<const details> of{};
+
   std::string json() const;
+  /// Writes what a session of mesh "stage=..." reads (`use_plan`); `model` must be its name. Throws bad_input.
+  void save_plan(const std::string& path) const;
+
+ private:
+  cfp::plan made() const;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
@@ -47,6 +68,20 @@ inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
                    x.first.c_str());
   }
   return detail::print_lines(out << '\n', p.lines);
+}
+
+inline cfp::plan stages_plan::made() const {
+  const staged_layout& l = plan.layout;
+  const described_prices prices(of->on, with_stages(l.inside, l.places));
+  target on = of->lowered_for;
+  on.prices = &prices;
+  cfp::plan out = realise("found", of->g, l, of->decisions, plan.choices, on);
+  out.predicted_ms = plan.price.ms;
+  return out;
+}
+inline void stages_plan::save_plan(const std::string& path) const {
+  const std::string called = model + of->trained;
+  write_file(path, to_json(made(), of->g, plan.layout.whole(), of->decisions, called, &plan.layout).dump(1));
 }
 
 inline std::string stages_plan::json() const {

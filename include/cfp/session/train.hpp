@@ -81,12 +81,9 @@ class weights_of {
 /// A program in training: loaded once, its state kept from one run to the next.
 class trainer {
  public:
-  /// The program is what the backend wants, lowered from `g`; all outlive this. `seed`: of the initial weights.
-  trainer(backend& on, const program& p, const graph& g, std::uint64_t seed)
-      : on_(on), program_of_([&p](int) -> const program& { return p; }), g_(g), seed_(seed) {}
-  /// The same with a program for each stage of a pipeline.
-  trainer(backend& on, const stage_programs& p, std::uint64_t seed)
-      : on_(on), program_of_([&p](int r) -> const program& { return p.of(r); }), g_(p.g), seed_(seed) {}
+  /// The programs are what the backend wants, lowered from `g`; all outlive this. `seed`: of the initial weights.
+  trainer(backend& on, rank_programs p, const graph& g, std::uint64_t seed)
+      : on_(on), programs_(p), g_(p.graph_of(g)), seed_(seed) {}
   trainer(const trainer&) = delete;
   ~trainer() { unload(); }
 
@@ -184,7 +181,7 @@ class trainer {
       const std::lock_guard lock(mutex_);
       if (const auto at = kept_.find(r.number()); at != kept_.end()) return *at->second;
     }
-    std::unique_ptr<loaded_program> made = r.load(program_of_(r.number()), g_, seed_);
+    std::unique_ptr<loaded_program> made = r.load(programs_.of(r.number()), g_, seed_);
     const std::lock_guard lock(mutex_);
     return *(kept_[r.number()] = std::move(made));
   }
@@ -225,7 +222,7 @@ class trainer {
   }
 
   backend& on_;
-  const std::function<const program&(int rank)> program_of_;
+  const rank_programs programs_;
   const graph& g_;
   const std::uint64_t seed_;
   long done_ = 0;
@@ -237,14 +234,14 @@ class trainer {
 /// Trains from the beginning, or from a saved state.
 inline trained train(backend& on, const program& p, const graph& g, const batch_source& data, long steps,
                      std::uint64_t seed, const train_options& o = {}, const state_file<float>* from = nullptr) {
-  trainer t(on, p, g, seed);
+  trainer t(on, &p, g, seed);
   if (from != nullptr) t.resume(*from);
   return t.run(data, steps, o);
 }
 /// The same of the stages of a pipeline, on ranks of a mesh whose first axis they lie along.
 inline trained train(backend& on, const stage_programs& p, const batch_source& data, long steps, std::uint64_t seed,
                      const train_options& o = {}) {
-  return trainer(on, p, seed).run(data, steps, o);
+  return trainer(on, &p, p.g, seed).run(data, steps, o);
 }
 
 }  // namespace cfp

@@ -6,12 +6,14 @@
 #include <cfp/core/config.hpp>
 #include <cfp/core/mesh.hpp>
 #include <cfp/plan/plan.hpp>
+#include <cfp/plan/stages/staged_layout.hpp>
 #include <cfp/session/gradient_check.hpp>
 #include <cfp/session/verified.hpp>
 
 #include <array>
 #include <cmath>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +65,8 @@ struct found_plan : memory_split {
   std::string model{}, mesh{};
   plan best{};
   std::vector<plan_line> lines{};
-  std::vector<plan> others{};  ///< plans people use, and those given to compare with, priced alike
+  std::optional<staged_layout> stages{};  ///< of a plan in stages
+  std::vector<plan> others{};             ///< plans people use, and those given to compare with, priced alike
 
   int measured = 0;  ///< programs that were run
   int figures = 0, figures_measured = 0,

@@ -2,7 +2,7 @@
 // Beyond some micro-batches each takes as long as the one before.
 #pragma once
 
-#include <cfp/pipeline/named_schedules.hpp>
+#include <cfp/plan/stages/staged_layout.hpp>
 #include <cfp/profile/machine/described_times.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
 #include <cfp/program/stages/lower_stages.hpp>
@@ -14,19 +14,6 @@
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-/// Stages of a model: how it is cut, what each does on its ranks, and when.
-struct staged_layout {
-  mesh_shape inside;                ///< ranks of a stage
-  int places = 1, chunks = 1;       ///< ranks along the stages, and stages of each
-  std::string schedule = "1f1b";    ///< of `named_schedules`
-  std::vector<int> first{};         ///< forward operations that stages but the first begin with
-  std::vector<stage_cost> costs{};  ///< of each stage, for the order of what is sent; none: forward 1, backward 2
-
-  pipeline_schedule schedule_of(int micro_batches) const {
-    return schedule_named(schedule, {places, micro_batches, chunks, costs.empty() ? stage_cost{} : costs.front()});
-  }
-};
 
 struct staged_price {
   double ms = 0;              ///< of a step

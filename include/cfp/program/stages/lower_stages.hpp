@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cfp/program/stages/stage_mesh.hpp>
+#include <cfp/program/stages/stage_programs.hpp>
 #include <cfp/program/stages/stages_lowerer.hpp>
 #include <cfp/program/stages/sums_by_stage.hpp>
 #include <cfp/program/target.hpp>
@@ -14,18 +15,6 @@
 #include <vector>
 
 namespace cfp::inline v0_1 {
-
-/// A program for each place along the stages.
-struct stage_programs {
-  graph g;                     ///< what they are programs of: `with_summed_loss`
-  std::vector<program> along;  ///< of each rank of the schedule
-
-  /// That of a rank of the mesh, whose first axis is of stages.
-  const program& of(int rank) const {
-    const int places = static_cast<int>(along.size()), ranks = along.front().mesh.devices();
-    return along[static_cast<std::size_t>(rank / (ranks / places))];
-  }
-};
 
 namespace detail {
 

@@ -16,6 +16,16 @@ constexpr mesh_shape with_stages(const mesh_shape& of_stage, int stages) {
   return out;
 }
 
+/// Whether the first axis of a mesh is that of stages.
+constexpr bool has_stages(const mesh_shape& mesh) { return mesh.rank() > 0 && mesh.axes[0].label.view() == "stage"; }
+/// The mesh inside the stages; of one device where there is no other axis.
+constexpr mesh_shape without_stages(const mesh_shape& mesh) {
+  mesh_shape out;
+  for (int a = 1; a < mesh.rank(); ++a) out.axes.push(mesh.axes[a]);
+  if (mesh.rank() == 1) out.axes.push({name("x"), 1});
+  return out;
+}
+
 /// What is said of a stage's mesh, of the whole one.
 constexpr partition with_stages(const partition& of_stage) {
   partition out;

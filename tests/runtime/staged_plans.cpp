@@ -1,0 +1,151 @@
+// Plans in stages as files: found for a machine that is described, trained by a session on ranks, and refused
+// elsewhere.
+#include "../catch.hpp"
+#include "common.hpp"
+#include "small.hpp"
+
+#include <cfp/file/whole_file.hpp>
+#include <cfp/profile/machine/described_conversions.hpp>
+#include <cfp/session/plan_in_stages.hpp>
+#include <cfp/session/session.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace staged_plans_tests {
+
+using namespace cfp;
+using namespace small_tests;
+using json = nlohmann::ordered_json;
+
+namespace {
+
+graph model_of(long rows) {
+  families::gpt_config c = tiny_config();
+  c.layers = 4, c.batch = rows, c.sequence = 64;
+  return families::gpt(c);
+}
+
+machine some_machine() {
+  machine m = plain_machine(mesh_of({4}), 1e9, 1e9, 1e-7, {{1e-6, 2e8}});
+  m.device.memory = 1l << 40;
+  return m;
+}
+
+stages_plan found_on(const std::vector<int>& places, int micro_batches) {
+  machine_plan_options o;
+  o.type = number::float32;
+  o.unfused = true;
+  o.micro_batches = micro_batches;
+  const std::optional<stages_plan> out = plan_in_stages(model_of, 16, some_machine(), o, places);
+  REQUIRE(out);
+  return *out;
+}
+
+session session_of(const stages_plan& p, const std::string& mesh = "") {
+  session_options o;
+  o.mesh = mesh.empty() ? to_string(p.plan.layout.whole()) : mesh;
+  o.micro_batches = p.plan.micro_batches;
+  return session(model_of(p.plan.rows), o);
+}
+
+families::byte_text text_of(const stages_plan& p) { return {some_text(), p.plan.rows, 64, 5, {}}; }
+
+std::string file_of(const std::string& text) {
+  const std::string path = "staged_plan_changed.json";
+  std::ofstream(path) << text;
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a plan in stages is saved, and trains on ranks as one rank does", "[heavy]") {
+  for (const auto& [places, micro_batches] : {std::pair(2, 4), std::pair(4, 8)}) {
+    const stages_plan p = found_on({places}, micro_batches);
+    const std::string path = "staged_plan.json", again = "staged_plan_again.json";
+    p.save_plan(path);
+    session s = session_of(p);
+    const found_plan& f = s.use_plan(path);
+    REQUIRE(f.stages);
+    CHECK(f.stages->places == places);
+    CHECK(f.stages->schedule == p.plan.layout.schedule);
+    CHECK(f.stages->first == p.plan.layout.first);
+    CHECK(f.best.choices == p.plan.choices);
+    CHECK(f.peak_bytes >= p.plan.price.peak);
+    const families::byte_text text = text_of(p);
+    const verification v = s.verify(text, 3);
+    INFO(v.json());
+    CHECK(v.holds());
+    const plan_comparison c = s.compare(text, 2);
+    CHECK(c.counts_agree());
+    CHECK(c.plans[0].sent.calls[static_cast<std::size_t>(collective_kind::send)] > 0);
+    s.save_plan(again);
+    const auto contents = [](const std::string& of) {
+      json j = json::parse(*detail::whole_file(of));
+      for (const char* const of_programs : {"partitions", "collectives", "predicted_peak_bytes"}) j.erase(of_programs);
+      return j;
+    };
+    CHECK(contents(again) == contents(path));
+    // A training goes on without stages, and back.
+    s.train(text, 2);
+    s.save_state("staged.safetensors");
+    session_options o;
+    o.mesh = "data=2", o.micro_batches = micro_batches;
+    session whole(model_of(p.plan.rows), o);
+    whole.load_state("staged.safetensors");
+    s.load_state("staged.safetensors");
+    const double there = whole.train(text, 1).loss[0], here = s.train(text, 1).loss[0];
+    CHECK(std::abs(there - here) <= 1e-5 * here);
+    for (const std::string& file : {path, again, std::string("staged.safetensors")}) std::remove(file.c_str());
+  }
+}
+
+TEST_CASE(
+    "a plan in stages says where it is of another mesh, model or number of micro-batches, and what is wrong in it") {
+  const stages_plan p = found_on({2}, 4);
+  p.save_plan("staged_plan.json");
+  const auto refused = [&](session s, const std::string& path) {
+    try {
+      s.use_plan(path);
+    } catch (const bad_input& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const auto has = [](const std::string& text, const std::string& what) {
+    INFO(text);
+    CHECK(text.find(what) != std::string::npos);
+  };
+  has(refused(session_of(p, "x=2"), "staged_plan.json"), "is for mesh stage=2,x=2, this one is x=2");
+  has(refused(session_of(p, "stage=4"), "staged_plan.json"), "is for mesh stage=2,x=2, this one is stage=4,x=1");
+  CHECK_THROWS_WITH(session_of(p).plan(), Catch::Contains("cfp plan --machine FILE --stages 2"));
+  const json right = json::parse(*detail::whole_file("staged_plan.json"));
+  using change = std::function<void(json&)>;
+  const std::vector<std::pair<change, std::string>> wrong{
+      {[](json& j) { j.erase("stages"); }, "must have 'stages'"},
+      {[](json& j) { j["stages"]["schedule"] = "2f2b"; }, "schedule '2f2b' is none of"},
+      {[](json& j) { j["stages"]["micro_batches"] = 8; }, "is for 8 micro-batches, this training has 4"},
+      {[](json& j) { j["stages"]["each"].push_back(j["stages"]["each"][1]); }, "stages on 2 places"},
+      {[](json& j) { j["stages"]["each"][1]["begins_with"] = "nothing"; }, "no forward operator of this model makes"},
+      {[](json& j) { j["stages"]["each"][1]["begins_with"] = j["stages"]["each"][0]["begins_with"]; }, "not behind"},
+      {[](json& j) { j["stages"]["each"][1]["place"] = 0; }, "must be on place 1, is on 0"},
+      {[](json& j) { j["stages"]["each"][0]["forward_ms"] = -1; }, "must be a number from 0 to 1e9, is -1"},
+      {[](json& j) { j["stages"]["each"][0]["forward"] = 1; }, "has the key 'forward', which plans do not know"},
+      {[](json& j) { j["stages"] = 3; }, "must be an object"},
+      {[](json& j) { j["stages"]["each"] = json::array(); }, "has 0 stages on 2 places"},
+  };
+  for (const auto& [apply, why] : wrong) {
+    json j = right;
+    apply(j);
+    has(refused(session_of(p), file_of(j.dump())), why);
+  }
+  std::remove("staged_plan.json"), std::remove("staged_plan_changed.json");
+}
+
+}  // namespace staged_plans_tests
