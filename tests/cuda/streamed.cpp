@@ -265,7 +265,7 @@ TEST_CASE("of a training that runs ahead every step is told, and it ends alike o
   {
     const std::unique_ptr<backend> on = streamed::gpus_with<streamed::host_products>(mesh, number::float32);
     on->lowered_for().complete(p.code, g);
-    trainer t(*on, &p.code, g, 3);
+    trainer t(*on, p.code, g, 3);
     std::vector<double> told;
     train_options how;
     long enough = 0;
@@ -284,7 +284,7 @@ TEST_CASE("of a training that runs ahead every step is told, and it ends alike o
     CHECK_THROWS_AS(t.run(short_of, 9, how), bad_input);
     CHECK(t.done() == 9);
     CHECK(told.size() == 9);
-    trainer unbroken(*on, &p.code, g, 3);
+    trainer unbroken(*on, p.code, g, 3);
     CHECK(unbroken.run(text, 9).loss == told);
   }
   check_nothing_wrong();

@@ -129,7 +129,7 @@ int end_apart(const std::string& world, int ranks) {
   on->lowered_for().complete(p, g);
   int mine = 0, wrong = 0;
   on->run([&](cfp::rank& r) { mine = r.number(); });
-  cfp::trainer t(*on, &p, g, 1);
+  cfp::trainer t(*on, p, g, 1);
   const auto says = [&](long last, const std::string& words, const cfp::train_options& how = {}) {
     std::string said = "nothing is refused";
     try {

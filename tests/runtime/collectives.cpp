@@ -153,7 +153,7 @@ TEST_CASE("plans with collectives along several axes train as one rank does, and
       CHECK(apart.loss <= 1e-10);
       INFO("worst tensor " << apart.worst);
       CHECK(apart.parameters <= 1e-7);
-      const auto seen = race(*ranks_for(together.code), {&together.code}, p.g, text, {1, 3, {}});
+      const auto seen = race(*ranks_for(together.code), {together.code}, p.g, text, {1, 3, {}});
       CHECK(seen[0].sent == count_collectives(together.code, p.g));
     }
   }

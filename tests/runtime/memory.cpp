@@ -73,7 +73,7 @@ void check_models(const graph& g, const mesh_shape& mesh, std::mt19937& random, 
       CHECK(held_after[k] == 0);
       CHECK(left[k] == 0);
     }
-    const observed seen = race(*ranks, {&code}, g, text_for(g), {1, 3, {}})[0];
+    const observed seen = race(*ranks, {code}, g, text_for(g), {1, 3, {}})[0];
     CHECK(static_cast<double>(seen.peak_bytes) == *std::max_element(held.begin(), held.end()));
   }
   CHECK(most_on_host > 0);

@@ -118,7 +118,7 @@ TEST_CASE("a training that is saved and resumed is the same to the bit") {
     const auto ranks = ranks_for(p.code);
     train_options remember;
     remember.keep_changes = true;
-    trainer at_once(*ranks, &p.code, g, 3), half(*ranks, &p.code, g, 3), rest(*ranks, &p.code, g, 3);
+    trainer at_once(*ranks, p.code, g, 3), half(*ranks, p.code, g, 3), rest(*ranks, p.code, g, 3);
     const trained first = at_once.run(text, 3), second = at_once.run(text, 3, remember);
     CHECK(half.run(text, 3).loss == first.loss);
     CHECK(half.done() == 3);

@@ -182,7 +182,7 @@ TEST_CASE("micro-batches, clipping and dropout train on every mesh as on one ran
       CHECK(apart.parameters <= 1e-7);
       if (n % 4 != 0) continue;
       const plan in_float = realise("float", g, mesh, d, p.choices);
-      CHECK(race(*ranks_for(in_float.code), {&in_float.code}, g, text, {1, 3, {}})[0].sent ==
+      CHECK(race(*ranks_for(in_float.code), {in_float.code}, g, text, {1, 3, {}})[0].sent ==
             count_collectives(in_float.code, g));
     }
   }

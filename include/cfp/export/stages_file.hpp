@@ -25,8 +25,9 @@ inline constexpr stage_figure stage_figures[] = {{"forward_ms", &stage_cost::for
                                                  {"send_backward_ms", &stage_cost::send_backward}};
 
 inline nlohmann::ordered_json to_json(const staged_layout& l, const graph& g, const plan_names& names) {
-  nlohmann::ordered_json out{
-      {"schedule", l.schedule}, {"micro_batches", g.passes}, {"each", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out;
+  out["schedule"] = l.schedule;
+  out["micro_batches"] = g.passes;
   for (int s = 0; s < l.stages(); ++s) {
     const auto at = static_cast<std::size_t>(s);
     nlohmann::ordered_json one{{"place", s % l.places},

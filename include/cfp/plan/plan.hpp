@@ -25,7 +25,7 @@ struct plan {
   /// Of a plan in stages the programs of all places, and the graph these are of; else none.
   std::shared_ptr<const stage_programs> in_stages{};
 
-  rank_programs on_ranks() const { return in_stages ? rank_programs(in_stages.get()) : rank_programs(&code); }
+  rank_programs on_ranks() const { return in_stages ? rank_programs(*in_stages) : rank_programs(code); }
   std::span<const program> programs() const {
     return in_stages ? std::span<const program>(in_stages->along) : std::span<const program>(&code, 1);
   }

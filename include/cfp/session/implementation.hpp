@@ -118,9 +118,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     s.tell(what, begin);
     trained out;
     try {
-      trainer t(ranks, p, g, s.o.seed);
-      if (from != nullptr) t.resume(*from);
-      out = t.run(same_each_time, steps, how);
+      out = cfp::train(ranks, p, g, same_each_time, steps, s.o.seed, how, from);
     } catch (const cancelled&) {}
     if (s.o.tell) s.stop_if(tell);
     return out;
@@ -131,7 +129,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     const std::unique_ptr<backend> single = threads(one, type, s.o.kernels);
     program p = lower(right, one, sharding::replicated(right), all_operations(right), single->lowered_for().real_bytes);
     single->lowered_for().complete(p, right);
-    return train_in(*single, &p, right, what, begin, end);
+    return train_in(*single, p, right, what, begin, end);
   };
   verification out;
   out.steps = steps;

@@ -232,16 +232,16 @@ class trainer {
 };
 
 /// Trains from the beginning, or from a saved state.
-inline trained train(backend& on, const program& p, const graph& g, const batch_source& data, long steps,
+inline trained train(backend& on, rank_programs p, const graph& g, const batch_source& data, long steps,
                      std::uint64_t seed, const train_options& o = {}, const state_file<float>* from = nullptr) {
-  trainer t(on, &p, g, seed);
+  trainer t(on, p, g, seed);
   if (from != nullptr) t.resume(*from);
   return t.run(data, steps, o);
 }
 /// The same of the stages of a pipeline, on ranks of a mesh whose first axis they lie along.
 inline trained train(backend& on, const stage_programs& p, const batch_source& data, long steps, std::uint64_t seed,
                      const train_options& o = {}) {
-  return trainer(on, &p, p.g, seed).run(data, steps, o);
+  return trainer(on, p, p.g, seed).run(data, steps, o);
 }
 
 }  // namespace cfp

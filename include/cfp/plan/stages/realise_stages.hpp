@@ -19,9 +19,8 @@ inline plan realise(std::string label, const graph& g, const staged_layout& layo
   out.name = std::move(label);
   out.choices = std::move(choices);
   out.shards = shard(g, d, out.choices);
-  out.in_stages = std::make_shared<const stage_programs>(
-      lower_stages(g, layout.inside, out.shards, {layout.first, layout.schedule_of(g.passes), layout.costs}, on,
-                   {.overlap = true}));
+  out.in_stages = std::make_shared<const stage_programs>(lower_stages(
+      g, layout.inside, out.shards, {layout.first, layout.schedule_of(g.passes), layout.costs}, on, {.overlap = true}));
   out.code = out.in_stages->along.front();
   return out;
 }

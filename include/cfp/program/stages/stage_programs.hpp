@@ -23,8 +23,8 @@ struct stage_programs {
 /// What ranks run: all of them one program, or each that of its place. It must outlive this.
 class rank_programs {
  public:
-  rank_programs(const program* all) : all_(all) {}
-  rank_programs(const stage_programs* in_stages) : in_stages_(in_stages) {}
+  rank_programs(const program& all) : all_(&all) {}
+  rank_programs(const stage_programs& in_stages) : in_stages_(&in_stages) {}
 
   const program& of(int rank) const { return all_ != nullptr ? *all_ : in_stages_->of(rank); }
   /// What they are programs of: the training graph, or what was made of it for stages.
