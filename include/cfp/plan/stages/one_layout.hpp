@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cfp/plan/mesh_plans.hpp>
-#include <cfp/plan/stages/equal_ends.hpp>
+#include <cfp/plan/stages/copied_weights.hpp>
+#include <cfp/plan/stages/even_stages.hpp>
+#include <cfp/plan/stages/held_memory.hpp>
 #include <cfp/plan/stages/run_costs.hpp>
 #include <cfp/plan/stages/stage_borders.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
@@ -15,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,7 +35,7 @@ class one_layout {
              const mesh_shape& inside, int places, const staged_options& options)
       : base_{{inside, places}, rows, micro_batches},
         model_([&model, rows](int passes) { return model(rows, passes); }), machine_(m), planned_(planned),
-        segments_(planned.g, segments(planned.g, planned.blocks), planned.again),
+        segments_(planned.g, segments(planned.g, planned.blocks), planned.again), even_(segments_.found, micro_batches),
         stage_(innermost(m, inside.devices())), conversions_(stage_, inside), of_all_(m, with_stages(inside, places)),
         options_(options), on_(options.machine.on(m.device.memory, conversions_.prices)),
         times_(stage_, inside, options.machine.known), decisions_(decided(planned, inside, options.machine)),
@@ -46,58 +49,63 @@ class one_layout {
     const auto more = [this] { return less(); };
     stage_tables all(costs_, more, limits(on_.memory)), unlimited(costs_, more, limits(max_total_memory));
     const int places = base_.layout.places;
+    passes_ms_ = all.passes_ms();
     hopeless_ = places > all.segments() || all.least_ms(places) >= below ||
-                of_equal_stages(unlimited) >= below * (1 + on_.unsure);
+                of_equal_stages(unlimited, base_.ends, chosen_) >= below * (1 + on_.unsure);
     if (hopeless_) return never;
     if (!options_.all_choices) mix(all);
     base_.sums_ms = of_equal_stages(tables(on_.memory), base_.ends, chosen_);  // until more is known
+    if (base_.sums_ms < never) return base_.sums_ms;
+    begin_ += on_.memory / 4;  // programs may take less than sums say
+    if (!options_.all_choices) {
+      stage_tables loose(costs_, more, limits(begin_));
+      mix(loose);
+    }
+    base_.sums_ms = of_equal_stages(tables(begin_), base_.ends, chosen_);
     return base_.sums_ms;
   }
+  /// Milliseconds of a step that its passes take at least, on one place; after those of equal stages.
+  double passes_ms() const { return passes_ms_; }
   /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
   /// those of equal stages.
   double by_sums(double below) { return hopeless_ || !solve_within(below) ? never : base_.sums_ms; }
-  /// That plan by its programs, where these are faster than `below`. Sums of parts are held to less memory until
+  /// The fastest by its programs, where these are faster than `below`: sums of parts are held to so much memory that
   /// programs fit.
   std::optional<staged_plan> by_programs(double below) {
-    std::int64_t memory = on_.memory;
-    for (int n = 0; n < tries; ++n) {
-      staged_plan out = base_;
-      if (priced(out, chosen_, "1f1b", below)) return out;
-      if (out.price.peak <= on_.memory) return std::nullopt;
-      memory -= out.price.peak - on_.memory + on_.memory / 1000;
-      tables(memory);
-      if (!solve_within(below * (1 + on_.unsure))) return std::nullopt;
-    }
-    return std::nullopt;
+    return fitting(below, "1f1b",
+                   [&](std::int64_t memory, double ms, staged_plan& out, std::vector<stage_option>& chosen) {
+                     if (memory != tables_->memory()) tables(memory);
+                     if (!solve_within(ms * (1 + on_.unsure))) return false;
+                     out = base_, chosen = chosen_;
+                     return true;
+                   });
   }
-  /// Runs of segments of about as long, `chunks` of them for each place, interleaved.
+  /// About the least that so many stages of each place take, by what programs took in fewer: ranks wait so much less.
+  double least_in(int chunks) const {
+    const double waits = (base_.layout.places - 1.0) / base_.micro_batches;
+    return priced_ms_ / (1 + waits * (1.0 / priced_chunks_ - 1.0 / chunks)) / (1 + on_.unsure / 2);
+  }
+  /// Stages of about as long, whose backward is split in two, so that ranks wait less.
+  std::optional<staged_plan> split_backward(double below) { return in_even_stages("zb_h1", 1, below); }
+  /// The same, `chunks` of them for each place, interleaved.
   std::optional<staged_plan> interleaved_in(int chunks, double below) {
     if (base_.micro_batches % base_.layout.places != 0) return std::nullopt;
-    std::int64_t memory = on_.memory;
-    for (int n = 0; n < tries; ++n) {
-      tables(memory / chunks);
-      staged_plan out = base_;
-      out.layout.chunks = chunks;
-      std::vector<stage_option> chosen;
-      if (!even(*tables_, base_.layout.places * chunks, out.ends, chosen)) return std::nullopt;
-      if (priced(out, chosen, "interleaved", below)) return out;
-      if (out.price.peak <= on_.memory) return std::nullopt;
-      memory -= out.price.peak - on_.memory + on_.memory / 1000;
-    }
-    return std::nullopt;
+    return in_even_stages("interleaved", chunks, below);
   }
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr auto kind = staged_schedule::one_forward_one_backward;
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr int tries = 4;
   static constexpr long most_simulated = 2000;
   // Of one run within a limit, which programs decide in the end.
   static constexpr double within_share = 0.02, within_gap = 0.01;
 
   stage_costs priced_all(const decision_graph& d) {
-    return stage_pricing(planned_.g, base_.layout.inside, d, times_, on_.lowered_for, &conversions_.known).prices();
+    const mesh_shape& inside = base_.layout.inside;
+    stage_costs out = stage_pricing(planned_.g, inside, d, times_, on_.lowered_for, &conversions_.known).prices();
+    copied_weights(planned_.g, segments_, inside, on_.lowered_for.real_bytes).count(d, out);
+    return out;
   }
   // Decisions that may compute again what they keep, where that is allowed; their first choices keep all.
   const run_costs* less() {
@@ -142,98 +150,89 @@ class one_layout {
     for (const auto& [s, choices] : some) of.take(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], choices, taken);
     mixed_.emplace(of, taken);
   }
-  stage_problem problem(stage_tables& t) const {
-    stage_problem p;
-    p.layers = t.segments(), p.stages = base_.layout.places, p.micro_batches = base_.micro_batches;
-    p.memory = static_cast<double>(t.memory());
-    p.options = [&t, stages = p.stages](int first, int end) -> const std::vector<stage_option>& {
-      return t.options(first, end, stages);
-    };
-    p.border = [this](int s) { return borders_[at(s)]; };
-    return p;
-  }
-  double of_equal_stages(stage_tables& of) const {
-    std::vector<int> ends;
-    std::vector<stage_option> chosen;
-    return of_equal_stages(of, ends, chosen);
-  }
   double of_equal_stages(stage_tables& of, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
-    return even(of, base_.layout.places, ends, chosen) ? time_of(problem(of), kind, ends, chosen) : never;
+    return even_.in(of, base_.layout, ends, chosen)
+               ? time_of(problem_of(of, base_.layout.places, borders_), kind, ends, chosen)
+               : never;
   }
   // The fastest stages by sums of parts, begun with equal ones.
   bool solve_within(double below) {
-    const stage_problem p = problem(*tables_);
-    below = std::min(below, of_equal_stages(*tables_) * (1 + 1e-9));
+    const stage_problem p = problem_of(*tables_, base_.layout.places, borders_);
+    below = std::min(below, of_equal_stages(*tables_, base_.ends, chosen_) * (1 + 1e-9));
     tables_->look_below(below, p.stages);
     const stage_solution s = best_stages(p, kind, most_simulated);
     if (!s.feasible()) return false;
     base_.ends = s.ends, base_.sums_ms = s.ms, base_.bound_ms = s.bound, chosen_ = s.option;
     return true;
   }
-  // Stages of as many layers each, or of about as much time: of those that fit the ones whose longest takes less.
-  bool even(stage_tables& t, int stages, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
-    double least = never;
-    for (const std::vector<int>& some : cuts(t, stages)) {
-      std::vector<stage_option> all;
-      double longest = 0;
-      for (int s = 0; s < stages && longest < least; ++s) {
-        const stage_option* const o = fastest(t, s, stages, s > 0 ? some[at(s - 1)] : 0, some[at(s)]);
-        longest = o == nullptr ? never : std::max(longest, o->forward + o->backward);
-        if (o != nullptr) all.push_back(*o);
+  std::optional<staged_plan> in_even_stages(const char* schedule, int chunks, double below) {
+    return fitting(below, schedule,
+                   [&](std::int64_t memory, double, staged_plan& out, std::vector<stage_option>& chosen) {
+                     tables(memory / chunks);
+                     out = base_;
+                     out.layout.chunks = chunks, out.layout.schedule = schedule;
+                     return even_.in(*tables_, out.layout, out.ends, chosen);
+                   });
+  }
+  // The fastest of those whose programs fit.
+  template <class At>
+  std::optional<staged_plan> fitting(double below, const char* schedule, const At& at_memory) {
+    std::optional<staged_plan> best;
+    std::map<std::pair<std::vector<int>, std::vector<int>>, long> seen;  // by cut and choices, bytes
+    held_memory held(on_.memory, begin_);
+    while (const std::int64_t memory = held.next()) {
+      staged_plan out;
+      std::vector<stage_option> chosen;
+      if (!at_memory(memory, below, out, chosen)) {
+        held.nothing();
+        continue;
       }
-      if (longest < least) least = longest, ends = some, chosen = std::move(all);
+      choose(out, chosen, schedule);
+      const auto [known, fresh] = seen.try_emplace({out.ends, out.choices});
+      if (fresh) price(out), known->second = out.price.peak;
+      const bool fits = known->second <= on_.memory;
+      if (!fresh && fits) break;
+      held.took(known->second);
+      if (!fresh) continue;
+      if (out.price.ms > below * (fits ? 1 + on_.unsure : 1)) break;
+      if (fits) priced_ms_ = out.price.ms, priced_chunks_ = out.layout.chunks;
+      if (fits && out.price.ms < below) below = out.price.ms, best = std::move(out);
     }
-    return least < never;
+    return best;
   }
-  std::vector<std::vector<int>> cuts(const stage_tables& t, int stages) const {
-    std::vector<std::vector<int>> out;
-    if (stages <= t.segments()) out.push_back(t.equal_ends(stages));
-    try {
-      out.push_back(equal_ends(segments_.found, stages));
-    } catch (const bad_input&) {  // there are fewer layers than stages
-    }
-    return out;
-  }
-  // Of a stage of so many, of those options that fit.
-  const stage_option* fastest(stage_tables& t, int s, int stages, int first, int end) const {
-    const int places = base_.layout.places, behind = places - s % places - 1, chunks = stages / places;
-    const int under_way = chunks > 1 ? 2 * behind + (chunks - 1) * places + 1 : behind + 1;  // of all its stages
-    const int held = std::min((under_way + chunks - 1) / chunks, base_.micro_batches);
-    return t.fastest(chunks > 1 ? t.options(first, end, held, held) : t.options(first, end, stages), held);
-  }
-  // By its programs; whether it fits and is faster than `below`.
-  bool priced(staged_plan& out, const std::vector<stage_option>& chosen, const char* schedule, double below) {
+  void choose(staged_plan& out, const std::vector<stage_option>& chosen, const char* schedule) const {
     out.layout.schedule = schedule;
     out.choices.assign(decisions_.nodes.size(), 0);
     for (std::size_t s = 0; s < chosen.size(); ++s) {
       const int first = s > 0 ? out.ends[s - 1] : 0;
       tables_->choose(first, out.ends[s], chosen[s].id, out.choices);
       if (s > 0) out.layout.first.push_back(segments_.first[at(first)]);
-      stage_cost c;
-      c.forward = chosen[s].forward;
-      c.backward_inputs = c.backward_weights = chosen[s].backward / 2;
-      if (s + 1 < chosen.size()) c.send_forward = borders_[at(out.ends[s])].forward;
-      if (s > 0) c.send_backward = borders_[at(first)].backward;
-      out.layout.costs.push_back(c);
     }
+    out.layout.costs = costs_of(chosen, out.ends, borders_);
+  }
+  void price(staged_plan& out) const {
     out.plan = shard(planned_.g, less_ ? *less_ : decisions_, out.choices);
     target on = on_.lowered_for;
     on.prices = &of_all_;
     out.price = price_of(model_, out.plan, out.layout, {machine_, options_.machine.known}, on, out.micro_batches);
-    return out.price.peak <= on_.memory && out.price.ms < below;
   }
 
   staged_plan base_;
   bool hopeless_ = false;
+  double passes_ms_ = 0;
+  double priced_ms_ = 0;  // by programs that fit, in so many stages of each place; 0: not known
+  int priced_chunks_ = 1;
   const graph_of_passes model_;
   const machine& machine_;
   const planned_graph& planned_;
   const stage_segments segments_;
+  const even_stages even_;
   const machine stage_;
   described_conversions conversions_;
   const described_prices of_all_;  // conversions on the mesh with stages
   const staged_options& options_;
   const machine_options on_;
+  std::int64_t begin_ = on_.memory;  // that sums are held to at first
   described_times times_;
   const decision_graph decisions_;
   const run_costs costs_;

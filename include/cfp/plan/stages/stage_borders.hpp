@@ -35,4 +35,17 @@ inline std::vector<border_cost> borders_of(const graph& g, const stage_segments&
   return out;
 }
 
+/// Of stages that end there, with what they choose and what crosses.
+inline std::vector<stage_cost> costs_of(const std::vector<stage_option>& chosen, const std::vector<int>& ends,
+                                        const std::vector<border_cost>& borders) {
+  std::vector<stage_cost> out(chosen.size());
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    out[s].forward = chosen[s].forward;
+    out[s].backward_inputs = out[s].backward_weights = chosen[s].backward / 2;
+    if (s + 1 < out.size()) out[s].send_forward = borders[static_cast<std::size_t>(ends[s])].forward;
+    if (s > 0) out[s].send_backward = borders[static_cast<std::size_t>(ends[s - 1])].backward;
+  }
+  return out;
+}
+
 }  // namespace cfp::detail

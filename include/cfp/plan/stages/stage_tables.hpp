@@ -43,6 +43,8 @@ class stage_tables {
   std::int64_t memory() const { return within_.memory; }
   /// Only plans of so many stages that take less milliseconds for a step are worth looking at, under 1F1B.
   void look_below(double ms, int stages) { below_ = ms, stages_ = stages; }
+  /// Milliseconds that the passes of a step take at least, all segments by themselves.
+  double passes_ms() const { return before_.back(); }
   /// Milliseconds that a step of so many stages takes at least. What each of them implies (as in `worth_it`), averaged
   /// over them, is least where those behind and those before weigh 1 to 2.
   double least_ms(int stages) const {
@@ -98,6 +100,7 @@ class stage_tables {
     for (const std::size_t node : kept_.nodes(first, end)) choices[node] = choices_[at(id)][n++];
   }
   long solved() const { return solved_; }
+  int micro_batches() const { return within_.micro_batches; }
 
  private:
   struct run {
@@ -175,5 +178,17 @@ class stage_tables {
   std::vector<std::vector<int>> choices_;  // of options
   long solved_ = 0;
 };
+
+/// What is to be cut into so many stages, by tables; these and the borders must outlive it.
+inline stage_problem problem_of(stage_tables& t, int stages, const std::vector<border_cost>& borders) {
+  stage_problem p;
+  p.layers = t.segments(), p.stages = stages, p.micro_batches = t.micro_batches();
+  p.memory = static_cast<double>(t.memory());
+  p.options = [&t, stages](int first, int end) -> const std::vector<stage_option>& {
+    return t.options(first, end, stages);
+  };
+  p.border = [&borders](int s) { return borders[static_cast<std::size_t>(s)]; };
+  return p;
+}
 
 }  // namespace cfp

@@ -26,6 +26,7 @@ struct staged_options {
   machine_options machine{};            ///< memory, what is recomputed, what it is lowered for
   std::vector<int> places{};            ///< along the stages; none: all that the machine's devices can be
   std::vector<int> chunks{1, 2, 4, 5};  ///< stages of a rank that are tried
+  bool split_backward = true;           ///< whether schedules are tried that do (zb_h1)
   int axes = 2;                         ///< most of the mesh inside
   int micro_batches = 0;                ///< of a step; 0: those that take least
   int most_micro_batches = 512;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/plan/mesh_search.hpp>
+#include <cfp/plan/stages/known_passes.hpp>
 #include <cfp/plan/stages/one_layout.hpp>
 
 #include <algorithm>
@@ -30,9 +31,14 @@ class staged_search {
     for (int micro_batches = most_micro_batches; micro_batches >= 2; --micro_batches)
       if (rows_ % micro_batches == 0 && (options_.micro_batches == 0 || options_.micro_batches == micro_batches))
         look_at(micro_batches);
-    by_programs(1, options_.machine.unsure);
+    by_programs("", 1, options_.machine.unsure, [](one_layout& l, double ms) { return l.by_programs(ms); });
     for (const int chunks : options_.chunks)
-      if (chunks > 1) by_programs(chunks, options_.machine.behind - 1);
+      if (chunks > 1)
+        by_programs(", " + std::to_string(chunks) + " stages each", chunks, options_.machine.behind - 1,
+                    [chunks](one_layout& l, double ms) { return l.interleaved_in(chunks, ms); });
+    if (options_.split_backward)
+      by_programs(", backward split", 1 << 20, options_.machine.behind - 1,
+                  [](one_layout& l, double ms) { return l.split_backward(ms); });
     return std::move(best_);
   }
 
@@ -44,6 +50,8 @@ class staged_search {
     mesh_shape inside;
     std::string name;
     std::unique_ptr<one_layout> of;
+
+    std::string layout() const { return std::to_string(places) + " places of " + sizes_text(inside); }
   };
   static constexpr std::size_t most = 6;  // candidates
   struct model_in {
@@ -62,17 +70,19 @@ class staged_search {
            (asked.empty() || std::find(asked.begin(), asked.end(), places) != asked.end());
   }
 
-  // Candidates that are no further behind what is known, in so many stages of each place, several at a time.
-  void by_programs(int chunks, double behind) {
+  // Candidates that are no further behind what is known, several at a time; of those priced in fewer stages of each
+  // place such that so many may be faster.
+  template <class Programs>
+  void by_programs(const std::string& how, int chunks, double behind, const Programs& programs) {
     const double ms = best_ ? best_->price.ms : never;
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
-      if (candidates_[i].sums_ms < ms * (1 + behind)) numbers.push_back(i);
+      if (candidates_[i].sums_ms < ms * (1 + behind) && candidates_[i].of->least_in(chunks) < ms) numbers.push_back(i);
     std::vector<std::optional<staged_plan>> found(candidates_.size());
     on_threads(options_.machine, numbers, [&](std::size_t i) {
       candidate& c = candidates_[i];
-      tell("programs of " + c.name + (chunks > 1 ? ", " + std::to_string(chunks) + " stages each" : ""));
-      found[i] = chunks > 1 ? c.of->interleaved_in(chunks, ms) : c.of->by_programs(ms);
+      tell("programs of " + c.name + how);
+      found[i] = programs(*c.of, ms);
     });
     for (std::optional<staged_plan>& p : found)
       if (p && (!best_ || p->price.ms < best_->price.ms)) best_ = std::move(p);
@@ -81,12 +91,15 @@ class staged_search {
   // All layouts in so many micro-batches, several at a time: first equal stages of each, then what is faster.
   void look_at(int micro_batches) {
     const long rows = rows_ / micro_batches;
+    double below = worst();
     std::vector<candidate> all = layouts(micro_batches);
+    if (!options_.all_choices)
+      std::erase_if(all,
+                    [&](const candidate& c) { return passes_.estimated(c.layout(), c.places, micro_batches) > below; });
     std::vector<std::size_t> numbers(all.size());
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
     if (all.empty()) return;
     models_.push_back(std::make_unique<model_in>(model_(rows, micro_batches), options_.machine.lowered_for));
-    double below = worst();
     on_threads(options_.machine, numbers, [&](std::size_t i) {
       candidate& c = all[i];
       if (options_.machine.over()) return;
@@ -95,6 +108,8 @@ class staged_search {
                                           c.places, options_);
       c.sums_ms = c.of->of_equal_stages(below);
     });
+    for (const candidate& c : all)
+      if (c.of && c.of->passes_ms() > 0) passes_.add(c.layout(), micro_batches, c.of->passes_ms());
     std::vector<double> known;
     for (const candidate& c : candidates_) known.push_back(c.sums_ms);
     for (const candidate& c : all) known.push_back(c.sums_ms);
@@ -102,7 +117,10 @@ class staged_search {
     if (known.size() >= most) below = known[most - 1] * (1 + 1e-9);
     below = std::min(below, known[0] * options_.machine.behind);
     on_threads(options_.machine, numbers, [&](std::size_t i) {
-      if (all[i].of && !options_.machine.over()) all[i].sums_ms = all[i].of->by_sums(below);
+      candidate& c = all[i];
+      if (!c.of || options_.machine.over()) return;
+      const bool is_near = options_.all_choices || c.sums_ms < below * (1 + options_.machine.unsure);
+      c.sums_ms = is_near ? c.of->by_sums(below) : never;
     });
     for (candidate& c : all)
       if (c.sums_ms < never) keep(std::move(c));
@@ -113,13 +131,10 @@ class staged_search {
       if (!allows(places)) continue;
       const machine inner = innermost(machine_, machine_.devices() / places);
       if (inner.devices() * places != machine_.devices()) continue;
-      for (const mesh_shape& inside : meshes_of(inner, options_.axes))
-        out.push_back({never,
-                       places,
-                       inside,
-                       std::to_string(places) + " places of " + sizes_text(inside) + ", " +
-                           std::to_string(micro_batches) + " micro-batches",
-                       {}});
+      for (const mesh_shape& inside : meshes_of(inner, options_.axes)) {
+        out.push_back({never, places, inside, "", {}});
+        out.back().name = out.back().layout() + ", " + std::to_string(micro_batches) + " micro-batches";
+      }
     }
     return out;
   }
@@ -142,6 +157,7 @@ class staged_search {
   const staged_options& options_;
   std::vector<std::unique_ptr<model_in>> models_;
   std::mutex telling_;
+  known_passes passes_;
   std::vector<candidate> candidates_;  // the fastest first
   std::optional<staged_plan> best_;
 };
