@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <random>
 
 namespace staged_search_tests {
@@ -219,6 +220,34 @@ TEST_CASE("stages that are found fit, train as one rank does, and are no slower 
     CHECK(apart.loss <= 1e-10);
     CHECK(apart.parameters <= 1e-7);
   }
+}
+
+TEST_CASE("where less memory has a plan in stages more has one, and hardly a slower one", "[heavy]") {
+  machine m = some_machine(4);
+  staged_options o = in_double();
+  o.places = {2};
+  long most = 0;
+  double least_ms = std::numeric_limits<double>::infinity(), worst = 1;
+  int found = 0;
+  {
+    const std::optional<staged_plan> free = search_stages(model_of, 8, m, o);
+    REQUIRE(free);
+    most = free->price.peak;
+  }
+  for (int share = 40; share <= 100; share += 5) {
+    m.device.memory = most * share / 100;
+    const std::optional<staged_plan> p = search_stages(model_of, 8, m, o);
+    CAPTURE(share);
+    CHECK((p || found == 0));
+    if (!p) continue;
+    ++found;
+    CHECK(p->price.peak <= m.device.memory);
+    worst = std::max(worst, p->price.ms / least_ms);
+    least_ms = std::min(least_ms, p->price.ms);
+    if (std::getenv("CFP_PRINT")) std::printf("%d%%: %.3f ms, %s\n", share, p->price.ms, p->layout.schedule.c_str());
+  }
+  CHECK(found >= 6);
+  CHECK(worst <= 1.05);
 }
 
 TEST_CASE("choices that equal stages take make stages nearly as fast as all choices do", "[heavy]") {
