@@ -16,10 +16,10 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/plan/mesh_plans.hpp>
-#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/stages/equal_ends.hpp>
 #include <cfp/plan/stages/staged_price.hpp>
 #include <cfp/plan/stages/staged_search.hpp>
+#include <cfp/plan/stages/usual_stages.hpp>
 #include <cfp/profile/instruction_kind.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
@@ -158,60 +158,33 @@ struct recipe {
   long rows = 1, sequence = 1024;  // of a micro-batch, on each of the data-parallel ranks
 };
 
-struct priced : staged_price {
-  std::string kept;  // what is not, if anything, and what more would have taken
-};
+staged_usual price_of(const recipe& r, const machine& m, int micro_batches) {
+  mesh_shape inside;
+  inside.axes.push({name("data"), r.data});
+  if (r.tensor > 1) inside.axes.push({name("model"), r.tensor});
+  machine_options options;
+  options.lowered_for = cuda::catalogue_target(number::bfloat16);
+  const auto in_passes = [&](int passes) { return training_graph(r.model, r.rows * r.data, r.sequence, passes); };
+  usual_stages all(in_passes, {inside, r.places, r.chunks}, micro_batches, m, options);
+  const std::string wanted = r.tensor > 1 ? "zero1+tensor_sequence" : "zero1";
+  for (const named_plan& n : usual_inside(inside, false))
+    if (n.name == wanted)
+      if (std::optional<staged_usual> out = all.price(n)) return *std::move(out);
+  throw bad_input("'" + r.model + "' has no plan " + wanted + " on " + to_string(inside));
+}
 
-class priced_recipe {
- public:
-  priced_recipe(const recipe& of, const machine& m) : r_(of), machine_(m) {
-    inside_.axes.push({name("data"), r_.data});
-    if (r_.tensor > 1) inside_.axes.push({name("model"), r_.tensor});
+// "cheap recomputed (all kept: 95.3 GiB)"
+std::string what_is_kept(const staged_usual& u) {
+  std::string out = u.kept;
+  static constexpr const char* more[] = {"all kept", "cheap recomputed"};
+  for (std::size_t n = 0; n < u.needs.size(); ++n) {
+    char needs[80];
+    std::snprintf(needs, sizeof needs, "%s%s: %.1f GiB", n == 0 ? " (" : ", ", more[n],
+                  static_cast<double>(u.needs[n]) / (1 << 30));
+    out += needs;
   }
-
-  priced operator()(int micro_batches) const {
-    const graph g = in_passes(std::min(micro_batches, 3 * r_.places));
-    const target on = cuda::catalogue_target(number::bfloat16);
-    const detail::planned_graph planned(g, on);
-    machine_options options;
-    options.lowered_for = on;
-    const decision_graph kept = detail::decided(planned, inside_, options),
-                         less = detail::decided(planned, inside_, options, {}, true);
-    const machine stage = innermost(machine_, inside_.devices());
-    machine_search search(g, inside_, kept, stage, options, &planned.again);
-    const std::string wanted = r_.tensor > 1 ? "zero1+tensor_sequence" : "zero1";
-    staged_layout layout{inside_, r_.places, r_.chunks, "interleaved", even_cuts(g, r_.places * r_.chunks)};
-    const auto of = [&](const sharding& plan) {
-      return price_of([this](int passes) { return in_passes(passes); }, plan, layout, {machine_}, on, micro_batches);
-    };
-    for (const named_plan& n : usual_plans(inside_, has_experts(g)))
-      if (n.name == wanted)
-        if (const std::optional<evaluated> e = search.usual(n)) {
-          priced out{of(shard(g, kept, e->p.choices)), ""};
-          std::string more = "all kept";
-          for (const auto& [called, least] :
-               {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
-            if (out.peak <= machine_.device.memory) break;
-            char needs[80];
-            std::snprintf(needs, sizeof needs, " (%s: %.1f GiB)", more.c_str(),
-                          static_cast<double>(out.peak) / (1 << 30));
-            out = {of(shard(g, less, recomputed_to(least, e->p.choices, less))), called + std::string(needs)};
-            more = called;
-          }
-          return out;
-        }
-    throw bad_input("'" + r_.model + "' has no plan " + wanted + " on " + to_string(inside_));
-  }
-
- private:
-  graph in_passes(int micro_batches) const {
-    return training_graph(r_.model, r_.rows * r_.data, r_.sequence, micro_batches);
-  }
-
-  const recipe r_;
-  const machine machine_;
-  mesh_shape inside_;
-};
+  return out + (u.needs.empty() ? "" : ")");
+}
 
 // So many GPUs of the nodes that published figures are of, whose products with weights are in FP8.
 machine h100s(int gpus) {
@@ -266,18 +239,19 @@ json published(const json& row) {
   const recipe r{row["model"],    gpus / (tensor * places), tensor,          places,
                  number_of("vp"), number_of("mbs"),         number_of("seq")};
   const long rows = number_of("gbs"), micro_batches = rows / (r.rows * r.data);
-  const priced price = priced_recipe(r, h100s(gpus))(static_cast<int>(micro_batches));
+  const staged_usual run = price_of(r, h100s(gpus), static_cast<int>(micro_batches));
+  const staged_price& price = run.price;
   const double tokens = static_cast<double>(rows * r.sequence) / gpus, said = row["tokens_s_gpu"],
                predicted = 1000 * tokens / price.ms;
-  char layout[160];
-  std::snprintf(layout, sizeof layout, "data %d, tensor %d, pipeline %d, %d chunks%s%s", r.data, tensor, places,
-                r.chunks, price.kept.empty() ? "" : ", ", price.kept.c_str());
-  std::printf("%-12s %5d GPUs  %-80s %8.0f %9.0f %8.3f %7.1f%% %6.1f GiB\n", r.model.c_str(), gpus, layout, said,
+  char layout[200];
+  std::snprintf(layout, sizeof layout, "data %d, tensor %d, pipeline %d, %d chunks, %s", r.data, tensor, places,
+                r.chunks, what_is_kept(run).c_str());
+  std::printf("%-12s %5d GPUs  %-96s %8.0f %9.0f %8.3f %7.1f%% %6.1f GiB\n", r.model.c_str(), gpus, layout, said,
               predicted, predicted / said, 100 * price.idle, static_cast<double>(price.peak) / (1 << 30));
   std::fflush(stdout);
   const question q{r.model, gpus, rows, r.sequence};
   const answer found = searched(q);
-  std::printf("%24s  %-80s %8s %9.0f %8.3f %7.1f%% %6.1f GiB %6.1f s\n", "found", found.layout().c_str(), "",
+  std::printf("%24s  %-96s %8s %9.0f %8.3f %7.1f%% %6.1f GiB %6.1f s\n", "found", found.layout().c_str(), "",
               found.tokens(q), found.tokens(q) / said, found.plan ? 100 * found.plan->price.idle : 0,
               found.plan ? static_cast<double>(found.plan->price.peak) / (1 << 30) : 0, found.seconds);
   std::fflush(stdout);
@@ -293,10 +267,20 @@ json published(const json& row) {
           {"peak_bytes", price.peak}};
 }
 
+// A search of many GPUs, that nothing was published of.
+json of_many() {
+  const question q{"llama-3-405b", 1024, 2048, 8192};
+  const answer found = searched(q);
+  std::printf("%-12s %5d GPUs  %-96s %8s %9.0f %8s %7.1f%% %6.1f GiB %6.1f s\n", q.model.c_str(), q.gpus, found.layout().c_str(),
+              "", found.tokens(q), "", found.plan ? 100 * found.plan->price.idle : 0,
+              found.plan ? static_cast<double>(found.plan->price.peak) / (1 << 30) : 0, found.seconds);
+  return {{"model", q.model}, {"gpus", q.gpus}, {"seconds", found.seconds}};
+}
+
 json published_in(const std::string& path) {
   const std::optional<std::string> text = cfp::detail::whole_file(path);
   if (!text) throw bad_input("published figures " + path + ": cannot be read");
-  std::printf("%-12s %10s  %-80s %8s %9s %8s %8s %10s\n", "model", "", "layout", "said", "predicted", "ratio", "idle",
+  std::printf("%-12s %10s  %-96s %8s %9s %8s %8s %10s\n", "model", "", "layout", "said", "predicted", "ratio", "idle",
               "peak");
   const json all = json::parse(*text);
   json out = json::array();
@@ -335,6 +319,7 @@ int main(int argc, char** argv) {
       json search = json::array();
       for (const json& row : rows)
         search.push_back({{"model", row["model"]}, {"gpus", row["gpus"]}, {"seconds", row["seconds"]}});
+      search.push_back(of_many());
       out["published"] = rows, out["search"] = search;
     }
     if (ranks) out["executed"] = on_ranks(model, given, micro_batches, steps, link);

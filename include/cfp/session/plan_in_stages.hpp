@@ -7,6 +7,7 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/stages/staged_search.hpp>
+#include <cfp/plan/stages/usual_stages.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/search_options.hpp>
@@ -57,11 +58,29 @@ inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const gra
   std::vector<stages_plan::stage> out;
   for (std::size_t s = 0; s < p.ends.size(); ++s) {
     const operation& first = g.at(s > 0 ? p.layout.first[s - 1] : 0);
-    const stage_cost& c = p.layout.costs[s];
+    const stage_cost c = p.layout.costs.empty() ? stage_cost{0, 0, 0} : p.layout.costs[s];
     out.push_back({static_cast<int>(s) % p.layout.places, std::string(g[first.results[0]].label.view()), c.forward,
                    c.backward_inputs + c.backward_weights});
   }
   return out;
+}
+
+// Those people use, in the layout that was found; the fastest of all that fit is taken.
+inline void compare_usual(staged_plan& found, const graph_of_rows& model, const machine& m, const staged_options& o) {
+  try {
+    usual_stages all([&](int passes) { return model(found.rows, passes); }, found.layout, found.micro_batches, m,
+                     o.machine);
+    for (const named_plan& p : usual_inside(found.layout.inside, has_experts(model(found.rows, 1)))) {
+      if (o.machine.over()) break;
+      if (o.tell) o.tell("pricing " + p.name + " in such stages");
+      if (auto usual = all.price(p)) found.usual.push_back(*std::move(usual));
+    }
+  } catch (const bad_input&) {  // fewer layers than stages
+  }
+  const long memory = o.machine.memory > 0 ? o.machine.memory : m.device.memory;
+  for (const staged_usual& u : found.usual)
+    if (u.price.peak <= memory && u.price.ms < found.price.ms)
+      found.layout = u.layout, found.ends = u.ends, found.choices = u.choices, found.price = u.price;
 }
 
 }  // namespace detail
@@ -78,6 +97,7 @@ inline std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, l
   };
   std::optional<staged_plan> found = search_stages(in_passes, rows, m, options);
   if (!found) return std::nullopt;
+  detail::compare_usual(*found, in_passes, m, options);
   stages_plan out;
   out.model = o.name;
   out.machine = m.name;

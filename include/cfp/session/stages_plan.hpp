@@ -67,6 +67,12 @@ inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
                    mib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms,
                    x.first.c_str());
   }
+  if (!p.plan.usual.empty())
+    out << printed("\nplans people use, %d stages on these places, as many layers each\n%-32s %10s %12s\n", l.stages(),
+                   "", "step ms", "peak MiB");
+  for (const staged_usual& u : p.plan.usual)
+    out << printed("%-32s %10.1f %12.1f  %s%s\n", u.name.c_str(), u.price.ms, mib(u.price.peak), u.kept.c_str(),
+                   static_cast<double>(u.price.peak) > p.memory_gib * (1 << 30) ? ", more than there is" : "");
   return detail::print_lines(out << '\n', p.lines);
 }
 
@@ -109,6 +115,12 @@ inline std::string stages_plan::json() const {
   for (const stage& s : stages)
     j["stages"].push_back(
         {{"place", s.place}, {"first", s.first}, {"forward_ms", s.forward_ms}, {"backward_ms", s.backward_ms}});
+  for (const staged_usual& u : plan.usual)
+    j["usual"].push_back({{"name", u.name},
+                          {"kept", u.kept},
+                          {"schedule", u.layout.schedule},
+                          {"step_ms", u.price.ms},
+                          {"peak_bytes", u.price.peak}});
   for (const plan_line& line : lines) j["decisions"].push_back({{"decision", line.decision}, {"choice", line.choice}});
   return j.dump(1) + "\n";
 }

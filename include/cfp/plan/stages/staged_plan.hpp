@@ -10,6 +10,16 @@
 
 namespace cfp::inline v0_1 {
 
+/// A plan people use, in stages of as many layers each.
+struct staged_usual {
+  std::string name, kept;  ///< "zero1+tensor_sequence", "cheap recomputed"
+  staged_layout layout;
+  std::vector<int> ends;
+  std::vector<int> choices;
+  staged_price price{};
+  std::vector<long> needs{};  ///< bytes that it would take with more kept, which do not fit
+};
+
 struct staged_plan {
   staged_layout layout;
   long rows = 1;            ///< of a micro-batch, of all ranks of a stage together
@@ -18,7 +28,8 @@ struct staged_plan {
   std::vector<int> choices{};
   sharding plan{};
   staged_price price{};
-  double sums_ms = 0;   ///< what it takes by sums of parts
+  double sums_ms = 0;                 ///< what it takes by sums of parts
+  std::vector<staged_usual> usual{};  ///< in its layout
   double bound_ms = 0;  ///< that no plan of its mesh, micro-batches and schedule, made of choices looked at, is below
 };
 

@@ -1,0 +1,99 @@
+// Plans people use, in stages: a named plan inside each, stages of as many layers, and what does not fit computed
+// again.
+#pragma once
+
+#include <cfp/plan/mesh_plans.hpp>
+#include <cfp/plan/narrowed.hpp>
+#include <cfp/plan/stages/equal_ends.hpp>
+#include <cfp/plan/stages/stage_segments.hpp>
+#include <cfp/plan/stages/staged_plan.hpp>
+#include <cfp/profile/machine/described_prices.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+/// Those of a mesh inside, as Megatron has them: optimizer state split over what holds pieces of the batch, tensors,
+/// sequences or experts over the last axis.
+inline std::vector<named_plan> usual_inside(const mesh_shape& inside, bool experts) {
+  std::vector<named_plan> out;
+  for (const named_plan& p : usual_plans(inside, experts)) {
+    const std::size_t plus = p.name.find('+');
+    const std::string outer = p.name.substr(0, plus), last = plus == std::string::npos ? "" : p.name.substr(plus + 1);
+    const auto is_one_of = [](const std::string& one, std::initializer_list<const char*> some) {
+      return std::find(some.begin(), some.end(), one) != some.end();
+    };
+    if (inside.rank() == 1 ? is_one_of(outer, {"data_parallel", "zero1", "tensor", "tensor_sequence", "expert"})
+                           : outer == "zero1" && is_one_of(last, {"", "tensor", "tensor_sequence", "expert"}))
+      out.push_back(p);
+  }
+  return out;
+}
+
+/// Prices them on a described machine. What it is given must outlive it.
+class usual_stages {
+ public:
+  /// `model` in so many passes of one size; `layout` says on how many places, and how many stages each has, which are
+  /// interleaved if they are several. Throws bad_input where the model has fewer layers than stages.
+  usual_stages(graph_of_passes model, const staged_layout& layout, int micro_batches, const machine& m,
+               const machine_options& options)
+      : model_(std::move(model)), g_(model_(std::min(micro_batches, 3 * layout.places))),
+        planned_(g_, options.lowered_for), layout_(layout), micro_batches_(micro_batches), machine_(m),
+        stage_(innermost(m, layout.inside.devices())), of_all_(m, layout.whole()), options_(options),
+        kept_(detail::decided(planned_, layout.inside, options)),
+        less_(detail::decided(planned_, layout.inside, options, {}, true)),
+        search_(g_, layout.inside, kept_, stage_, options, &planned_.again) {
+    const stage_segments segments(g_, cfp::segments(g_, planned_.blocks), planned_.again);
+    layout_.costs.clear(), layout_.first.clear();
+    layout_.schedule = layout_.chunks > 1 ? "interleaved" : "1f1b";
+    ends_ = equal_ends(segments.found, layout_.stages());
+    for (std::size_t s = 0; s + 1 < ends_.size(); ++s)
+      layout_.first.push_back(segments.first[static_cast<std::size_t>(ends_[s])]);
+  }
+
+  /// Keeps all, where that fits; else what is cheap to compute again is, and then all that may be. Choices are of
+  /// decisions that may compute again. Nothing where the model or the mesh does not allow it.
+  std::optional<staged_usual> price(const named_plan& p) {
+    const std::optional<evaluated> e = search_.usual(p);
+    if (!e) return std::nullopt;
+    const long memory = options_.memory > 0 ? options_.memory : machine_.device.memory;
+    staged_usual out{p.name, "all kept", layout_, ends_, e->p.choices, {}};
+    out.price = priced(shard(g_, kept_, out.choices));
+    for (const auto& [called, least] :
+         {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
+      if (out.price.peak <= memory || options_.recompute == recomputing::none) break;
+      out.kept = called, out.choices = recomputed_to(least, e->p.choices, less_);
+      out.needs.push_back(out.price.peak);
+      out.price = priced(shard(g_, less_, out.choices));
+    }
+    return out;
+  }
+
+ private:
+  staged_price priced(const sharding& plan) const {
+    target on = options_.lowered_for;
+    on.prices = &of_all_;
+    return price_of(model_, plan, layout_, {machine_, options_.known}, on, micro_batches_);
+  }
+
+  const graph_of_passes model_;
+  const graph g_;
+  const detail::planned_graph planned_;
+  staged_layout layout_;
+  std::vector<int> ends_;
+  const int micro_batches_;
+  const machine& machine_;
+  const machine stage_;
+  const described_prices of_all_;
+  const machine_options options_;
+  const decision_graph kept_, less_;
+  machine_search search_;
+};
+
+}  // namespace cfp
