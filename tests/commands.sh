@@ -83,21 +83,27 @@ says "^2 places .* 4 micro-batches of 4 rows" "$cfp" "${stages[@]}" --stages 2 -
 # One that is saved trains on ranks.
 small=(--model "$model" --layers 4 --seq 16 --batch 8 --vocabulary 512 --micro-batches 2 --type float32)
 says "^to train under it, with the same model and batch: cfp train " "$cfp" plan "${small[@]}" --machine a100-pcie-4 --stages 2 \
-  --save-plan "$folder/staged.json"
+  --save-plan "$folder/staged.json" --save-header "$folder/staged.hpp"
+holds "$folder/staged.hpp" 'using crossings = cfp::planned_sends<' 'static constexpr int places = 2;'
 mesh=$(sed -n 's/^  --mesh \(stage=2,[^ ]*\) --micro-batches 2 .*/\1/p' "$folder/out")
 says "^verified over 2 steps" "$cfp" run "${small[@]}" --mesh "$mesh" --plan "$folder/staged.json" --steps 2 --compare 2
 "$cfp" plan --model mixtral-8x7b --layers 2 --machine h100-8 --stages 2 > "$folder/out"  # (the model's line is long)
 grep -qE "^2 places .* micro-batches of" "$folder/out" || { echo "FAILED: a mixture of experts in stages:"; cat "$folder/out"; exit 1; }
 says "recomputed" "$cfp" "${tight[@]:0:7}" --layers 8 --memory 4000000000 --stages 2
 for wrong in "--stages 3|must be 2 or more and divide the machine's 4 devices" "--stages 2 --mesh x=2|stages choose the mesh inside them" \
-  "--stages 2 --recompute all|choose what is computed again" "--stages 2 --save-header x.hpp|plans in stages do not know of it so far" "--stages 4 --batch 2|no plan in stages fits" \
-  "--stages 2 --micro-batches 1|a pipeline has 2 or more" "--stages 2 --seconds 0.001|that was found within --seconds" \
+  "--stages 2 --recompute all|choose what is computed again" "--stages 2 --profile x.json|plans in stages do not know of it so far" "--stages 4 --batch 2|at most 2 micro-batches here, and a pipeline of 4 stages at least as many" \
+  "--stages 0,2|0 is any number of places" "--stages 2,4,2|2 stands twice" \
+  "--stages 2 --axes 3|--axes: a mesh inside stages has 1 or 2" "--stages 2 --optimizer adamw,adafactor|--optimizer: stages are planned for one" \
+  "--stages 2 --micro-batches 1|a pipeline has 2 or more" "--stages 2 --seconds 0.001|that was found in the seconds given" \
   "--stages 2 --memory 1000000|no plan in stages fits"; do
   code=0
   # shellcheck disable=SC2086
   "$cfp" "${stages[@]}" ${wrong%%|*} > "$folder/out" 2> "$folder/err" || code=$?
   { [ "$code" = 2 ] && grep -qF -- "${wrong#*|}" "$folder/err"; } || { echo "FAILED: ${wrong%%|*}: $code"; cat "$folder/err"; exit 1; }
 done
+code=0
+"$cfp" plan --model "$model" --layers 1 --seq 16 --machine a100-8 --stages 8 > "$folder/out" 2> "$folder/err" || code=$?
+{ [ "$code" = 2 ] && grep -q "^the model can be cut into [2-7] stages at most, and there must be 8 stages" "$folder/err"; } || { echo "FAILED: too few layers: $code"; cat "$folder/err"; exit 1; }
 # Schedules, by name and as files.
 says "^33 ms, 27.27% idle$" "$cfp" schedule 1f1b --micro-batches 8 --svg "$folder/schedule.svg" --save-schedule "$folder/schedule.json"
 holds "$folder/schedule.svg" '>backward of micro-batch 7 by stage 3<'

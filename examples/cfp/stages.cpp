@@ -4,8 +4,8 @@
 #include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/plan_in_stages.hpp>
-#include <cfp/solve/explain/explanation.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 namespace program {
@@ -13,7 +13,7 @@ namespace program {
 // Plans in stages for a machine that is described; nothing is trained.
 int plan_in_stages(const arguments& a) {
   using cfp::bad_input;
-  for (const char* const option : {"--explain", "--save-header", "--together", "--profile"})
+  for (const char* const option : {"--explain", "--together", "--profile"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": plans in stages do not know of it so far; leave it out");
   if (a.is_given("--micro-batches") && a.micro_batches < 2)
@@ -29,19 +29,21 @@ int plan_in_stages(const arguments& a) {
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + net.sizes;
   const std::vector<int> places = a.stages == std::vector<int>{0} ? std::vector<int>{} : a.stages;
-  std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places);
+  for (auto p = places.begin(); p != places.end(); ++p)
+    if (*p == 0 || std::find(places.begin(), p, *p) != p)
+      throw bad_input(*p == 0 ? "--stages: 0 is any number of places, leave out the others"
+                              : "--stages: " + std::to_string(*p) + " stands twice, leave one out");
+  if (o.axes > 2) throw bad_input("--axes: a mesh inside stages has 1 or 2 so far, got: " + std::to_string(o.axes));
+  if (o.optimizers.size() > 1) throw bad_input("--optimizer: stages are planned for one, name one");
+  std::string why;
+  std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places, &why);
   clear_progress();
-  if (!found)
-    throw bad_input("no plan in stages fits " + m.name + " with " +
-                    cfp::detail::bytes_text(o.memory > 0 ? o.memory : m.device.memory) + " a device" +
-                    (a.is_given("--seconds") ? " that was found within --seconds" : "") +
-                    "; a batch has at least as many micro-batches as there are stages, and a model as many segments "
-                    "(cfp analyse): take a larger --batch, other --micro-batches, fewer --stages, more --layers, more "
-                    "--memory (bytes), or another --machine or --optimizer");
+  if (!found) throw bad_input(why);
   std::cout << a.model << ": " << net.sizes << '\n' << *found;
   if (!a.summary.empty()) cfp::write_file(a.summary, found->json());
-  if (a.save_plan.empty()) return 0;
   found->model = a.model + " " + make_model(sized, found->plan.rows, a.layers, 1).sizes;  // of a micro-batch
+  if (!a.save_header.empty()) found->save_header(a.save_header);
+  if (a.save_plan.empty()) return 0;
   found->save_plan(a.save_plan);
   std::cout << "\nto train under it, with the same model and batch: cfp train --plan " << a.save_plan << "\n  --mesh "
             << cfp::to_string(found->plan.layout.whole()) << " --micro-batches " << found->plan.micro_batches

@@ -32,10 +32,10 @@ CLI::Validator within(T least, T most = std::numeric_limits<T>::max()) {
 /// Bytes, 1 or more: "1500", "16GiB"; units are KiB, MiB and GiB.
 inline CLI::Validator bytes() {
   const auto check = [](std::string& text) {
-    static constexpr const char* units[] = {"KiB", "MiB", "GiB"};
+    static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
     long times = 1;
     std::string number = text;
-    for (int u = 0; u < 3; ++u)
+    for (int u = 0; u < 4; ++u)
       if (text.ends_with(units[u])) times = 1L << (10 * (u + 1)), number = text.substr(0, text.size() - 3);
     double n = 0;
     const auto [at, wrong] = std::from_chars(number.data(), number.data() + number.size(), n);

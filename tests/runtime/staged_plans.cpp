@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -146,6 +148,48 @@ TEST_CASE(
     has(refused(session_of(p), file_of(j.dump())), why);
   }
   std::remove("staged_plan.json"), std::remove("staged_plan_changed.json");
+}
+
+TEST_CASE("a plan in stages as a header compiles, and not where what crosses is received as something else",
+          "[heavy]") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "cfp_staged_header";
+  std::filesystem::create_directories(folder);
+  const auto compiled = [&](const std::string& header) {
+    std::ofstream(folder / "plan.hpp") << header;
+    std::ofstream(folder / "main.cpp") << "#include \"plan.hpp\"\nstatic_assert(staged::plan::crossings::bytes > 0);\n"
+                                          "static_assert(staged::plan::places == 2 && staged::plan::passes == 4);\n"
+                                          "int main() {}\n";
+    const std::string command = std::string(CFP_CXX) +
+                                " -std=c++20 -Wall -Wextra -fsyntax-only -I" CFP_SOURCE_DIR "/include " +
+                                (folder / "main.cpp").string() + " > " + (folder / "said").string() + " 2>&1";
+    return std::system(command.c_str()) == 0 ? "" : *detail::whole_file((folder / "said").string());
+  };
+  found_on({2}, 4).save_header((folder / "staged.hpp").string());
+  const std::string text = *detail::whole_file((folder / "staged.hpp").string());
+  CHECK(compiled(text) == "");
+  // What one stage makes and another reads, one thing changed at a time.
+  const std::string before = "cfp::planned_send<";
+  const std::size_t at = text.find(before);
+  REQUIRE(at != std::string::npos);
+  const std::size_t end = text.find('>', at);
+  const std::string first = text.substr(at, end - at);
+  const auto with = [&](const std::string& other) { return text.substr(0, at) + other + text.substr(end); };
+  const std::size_t comma = first.find(", "), second = first.find(", ", comma + 2);
+  const std::string sent = first.substr(before.size(), comma - before.size()), places = first.substr(second);
+  const std::string name = sent.substr(0, sent.find("::"));
+  const auto has = [](const std::string& said, const std::string& what) {
+    INFO(said.substr(0, 3000));
+    CHECK(said.find(what) != std::string::npos);
+  };
+  has(compiled(with(before + sent + ", " + sent + ", 0, 2")), "which must be two of 2");
+  has(compiled(with(before + sent + ", " + sent + ", 1, 1")), "which must be two of 2");
+  const std::string split =
+      "cfp::held_as<\"h\", cfp::sharded<cfp::dims<\"batch=4\">, staged::mesh, cfp::split<\"batch\", ";
+  has(compiled(with(before + split + "\"x\">>>, " + split + "\"stage\">>>" + places)),
+      "it is sent as \\'batch:x\\' and received as \\'batch:stage\\'");
+  has(compiled(with(before + split + "\"stage\">>>, " + split + "\"stage\">>>" + places)),
+      "is not whole for \\'stage\\'");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace staged_plans_tests

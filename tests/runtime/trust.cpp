@@ -437,7 +437,7 @@ TEST_CASE("a factor of size 1 that only the rule speaks of is written into the h
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("cfp_trust_" + std::to_string(std::random_device{}()));
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "plan.hpp") << plan_header("plan", "heads", p, g, mesh,
+  std::ofstream(folder / "plan.hpp") << plan_header("plan", "heads", p, g,
                                                     segment_times(blocks, segments(g, blocks), d));
   std::ofstream(folder / "main.cpp") << "#include \"plan.hpp\"\nint main() {}\n";
   const std::string command =

@@ -290,6 +290,12 @@ consteval bool planned_step_leads_from_one_partition_to_the_other() {
 }
 
 template <class Said, bool Holds = Said::silent>
+consteval bool planned_crossing_is_received_as_it_is_sent() {
+  static_assert(Holds, CFP_SAY("what goes from one stage of a plan to another is not received as it is sent", Said{}));
+  return true;
+}
+
+template <class Said, bool Holds = Said::silent>
 consteval bool communication_is_as_planned() {
   static_assert(Holds, CFP_SAY("planned partitions send something else than the plan says", Said{}));
   return true;

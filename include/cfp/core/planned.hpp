@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/core/planned_operator.hpp>
+#include <cfp/core/planned_send.hpp>
 #include <cfp/core/planned_step.hpp>
 
 namespace cfp::inline v0_1 {

@@ -16,11 +16,17 @@ namespace cfp::inline v0_1::detail {
 
 class header_writer {
  public:
-  header_writer(const plan& p, const graph& g, const mesh_shape& mesh) : p_(p), g_(g), mesh_(mesh) {}
+  header_writer(const program& p, const graph& g) : p_(p), g_(g), mesh_(p.mesh) {}
 
   struct body {
     std::string aliases, checks, reshards, shape;  // `shape`: the same without names, to compare segments by
     collective_count sent;
+    struct end {
+      int value = 0, with = 0;  // the other place
+      bool sends = false;
+      std::string alias;
+    };
+    std::vector<end> crossings;  // of stages
   };
 
   /// The instructions of some operations, conversions with the operation they are made for.
@@ -36,14 +42,17 @@ class header_writer {
                         axis_names(mesh_, i->step, "\", \"") + "\">";
         out.shape += "reshard " + number(i->in[0]) + number(i->out[0]) + '\n';
         if (i->step.communicates()) {
-          const buffer& b = p_.code[i->in[0]];
+          const buffer& b = p_[i->in[0]];
           const auto k = static_cast<std::size_t>(i->step.collective());
           ++out.sent.calls[k];
           out.sent.bytes[k] +=
-              bytes_sent(i->step, b.held, elements(g_[b.value].shape) * g_[b.value].width(p_.code.real_bytes), mesh_);
+              bytes_sent(i->step, b.held, elements(g_[b.value].shape) * g_[b.value].width(p_.real_bytes), mesh_);
         }
       } else if (i->kind == instruction::compute) {
         compute(*i, out);
+      } else if (i->crosses()) {
+        out.crossings.push_back({p_[i->crossed()].value, i->with, i->sends(), tensor(i->crossed(), out)});
+        out.shape += (i->sends() ? "send " : "receive ") + out.crossings.back().alias + '\n';  // of one border alone
       }
     }
     return out;
@@ -90,8 +99,8 @@ class header_writer {
   }
 
   std::string type(int b) const {
-    const value& v = g_[p_.code[b].value];
-    const partition& held = p_.code[b].held;
+    const value& v = g_[p_[b].value];
+    const partition& held = p_[b].held;
     const list<name, max_dims> names = different(v);
     std::string out = "cfp::sharded<" + dims(v) + ", mesh";
     for (int d = 0; d < v.rank(); ++d) {
@@ -112,14 +121,14 @@ class header_writer {
 
   // What follows the type where elements do not take four bytes.
   std::string bytes(const value& v) const {
-    const long width = v.width(p_.code.real_bytes);
+    const long width = v.width(p_.real_bytes);
     return width == 4 ? "" : ", cfp::element_of<" + std::to_string(width) + ">";
   }
 
   // Several buffers may hold one tensor in one partition: one alias for all.
   std::string tensor(int b, body& out) {
-    const value& v = g_[p_.code[b].value];
-    const auto key = std::make_pair(p_.code[b].value, placement(p_.code[b].held, v));
+    const value& v = g_[p_[b].value];
+    const auto key = std::make_pair(p_[b].value, placement(p_[b].held, v));
     const auto [at, fresh] = alias_.try_emplace(key, std::string{}, static_cast<int>(alias_.size()));
     if (!fresh) return at->second.first;
     std::string word;
@@ -134,8 +143,8 @@ class header_writer {
     return alias;
   }
   std::string number(int b) {
-    const value& v = g_[p_.code[b].value];
-    return std::to_string(alias_.at({p_.code[b].value, placement(p_.code[b].held, v)}).second) + " ";
+    const value& v = g_[p_[b].value];
+    return std::to_string(alias_.at({p_[b].value, placement(p_[b].held, v)}).second) + " ";
   }
 
   // Whether a result has a factor that no operand has: the gradient of a sum.
@@ -178,7 +187,7 @@ class header_writer {
     out.shape += std::string(text.view()) + split + numbers + '\n';
   }
 
-  const plan& p_;
+  const program& p_;
   const graph& g_;
   const mesh_shape& mesh_;
   std::map<std::pair<int, std::string>, std::pair<std::string, int>> alias_;

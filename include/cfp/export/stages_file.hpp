@@ -21,6 +21,7 @@ struct stage_figure {
 inline constexpr stage_figure stage_figures[] = {{"forward_ms", &stage_cost::forward},
                                                  {"backward_inputs_ms", &stage_cost::backward_inputs},
                                                  {"backward_weights_ms", &stage_cost::backward_weights},
+                                                 {"once_ms", &stage_cost::update},
                                                  {"send_forward_ms", &stage_cost::send_forward},
                                                  {"send_backward_ms", &stage_cost::send_backward}};
 
@@ -78,8 +79,8 @@ class stages_reader : json_reader<bad_input> {
   void read_stage(const json& one, const graph& g, const plan_names& names, staged_layout& out) const {
     const std::string owner = "stage " + std::to_string(out.costs.size()) + " of the plan";
     only(one, owner,
-         {"place", "begins_with", "forward_ms", "backward_inputs_ms", "backward_weights_ms", "send_forward_ms",
-          "send_backward_ms"},
+         {"place", "begins_with", "forward_ms", "backward_inputs_ms", "backward_weights_ms", "once_ms",
+          "send_forward_ms", "send_backward_ms"},
          "plans");
     const int first = operation_of(text(member(one, owner, "begins_with"), "'begins_with'"), owner, g, names);
     if (const auto stage = static_cast<int>(out.costs.size()); member(one, owner, "place") != stage % out.places)

@@ -174,7 +174,7 @@ CFP_INLINE void machine_plan::save_header(const std::string& path) const {
   const block_structure blocks = parallel_blocks(of->g);
   const segmentation parts = segments(of->g, blocks);
   const segment_times shares(blocks, parts, of->decisions);
-  write_file(path, plan_header(detail::header_space(path), of->id, best, of->g, of->mesh, shares));
+  write_file(path, plan_header(detail::header_space(path), of->id, best, of->g, shares));
 }
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {

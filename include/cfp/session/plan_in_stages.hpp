@@ -12,7 +12,9 @@
 #include <cfp/session/lines.hpp>
 #include <cfp/session/search_options.hpp>
 #include <cfp/session/stages_plan.hpp>
+#include <cfp/solve/explain/explanation.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -54,13 +56,38 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
   return out;
 }
 
+// Why there is no plan in so many places, or any: a sentence.
+inline std::string why_none(const graph_of_rows& model, long rows, const machine& m, const staged_options& o) {
+  int fewest = 0;
+  for (int p = 2; p <= m.devices() && fewest == 0; ++p)
+    if (m.devices() % p == 0 && (o.places.empty() || std::find(o.places.begin(), o.places.end(), p) != o.places.end()))
+      fewest = p;
+  const std::string stages = std::to_string(fewest) + " stages";
+  if (fewest == 0) return "the machine has 1 device, and a pipeline 2 stages or more: take another machine";
+  const int most = o.micro_batches > 0 ? o.micro_batches : static_cast<int>(std::min<long>(rows, o.most_micro_batches));
+  if (most < fewest)
+    return "a step of " + std::to_string(rows) + " rows has at most " + std::to_string(most) +
+           " micro-batches here, and a pipeline of " + stages +
+           " at least as many: take a larger batch, more "
+           "micro-batches or fewer stages";
+  const graph g = model(1, 2);
+  const planned_graph planned(g, o.machine.lowered_for);
+  if (const int found = stage_segments(g, segments(g, planned.blocks), planned.again).count(); found < fewest)
+    return "the model can be cut into " + std::to_string(found) + " stages at most, and there must be " + stages +
+           ": take fewer, or more layers";
+  return "no plan in stages fits " + m.name + " with " +
+         bytes_text(o.machine.memory > 0 ? o.machine.memory : m.device.memory) + " a device" +
+         (o.machine.over() ? " that was found in the seconds given" : "") +
+         ": take more memory, a smaller batch or more micro-batches, an optimizer of less state, or another machine";
+}
+
 inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const graph& g) {
   std::vector<stages_plan::stage> out;
   for (std::size_t s = 0; s < p.ends.size(); ++s) {
     const operation& first = g.at(s > 0 ? p.layout.first[s - 1] : 0);
-    const stage_cost c = p.layout.costs.empty() ? stage_cost{0, 0, 0} : p.layout.costs[s];
+    const stage_cost c = p.layout.costs.empty() ? stage_cost{0, 0, 0, 0} : p.layout.costs[s];
     out.push_back({static_cast<int>(s) % p.layout.places, std::string(g[first.results[0]].label.view()), c.forward,
-                   c.backward_inputs + c.backward_weights});
+                   c.backward_inputs + c.backward_weights, c.update});
   }
   return out;
 }
@@ -85,18 +112,21 @@ inline void compare_usual(staged_plan& found, const graph_of_rows& model, const 
 
 }  // namespace detail
 
-/// The fastest plan of so many rows a step in two stages or more; nothing if none fits. `places`: how many are tried
+/// The fastest plan of so many rows a step in two stages or more; nothing if none fits, and then why in `why_none`, if
+/// it is given. `places`: how many are tried
 /// along the stages; none: all that divide the devices. One of `o.micro_batches` tries all that divide the rows. Throws
 /// bad_input for options that do not fit the machine or the model, and for what stages do not know of.
 inline std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long rows, const machine& m,
                                                  const machine_plan_options& o = {},
-                                                 const std::vector<int>& places = {}) {
+                                                 const std::vector<int>& places = {}, std::string* why_none = nullptr) {
   const staged_options options = detail::stages_options(o, m, places);
   const auto in_passes = [&](long some, int passes) {
     return differentiate(refine(checked(model(some))), checked(in_micro_batches(o.how, passes)));
   };
   std::optional<staged_plan> found = search_stages(in_passes, rows, m, options);
+  if (!found && why_none != nullptr) *why_none = detail::why_none(in_passes, rows, m, options);
   if (!found) return std::nullopt;
+  const bool ended_early = options.machine.over();
   detail::compare_usual(*found, in_passes, m, options);
   stages_plan out;
   out.model = o.name;
@@ -118,6 +148,7 @@ inline std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, l
   const training how = in_micro_batches(o.how, found->micro_batches);
   out.of = std::make_shared<const stages_plan::details>(
       stages_plan::details{std::move(g), std::move(d), m, options.machine.lowered_for, detail::said_of(how, o.type)});
+  out.ended_early = ended_early;
   out.plan = *std::move(found);
   return out;
 }

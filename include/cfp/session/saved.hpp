@@ -42,7 +42,7 @@ CFP_INLINE void session::save_header(const std::string& path) {
   const found_plan& f = s.search();
   in_first_process(s.ranks(), [&] {
     const segment_times times(s.blocks, s.segments, s.decided);
-    write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, s.mesh, times));
+    write_file(path, plan_header(detail::header_space(path), f.model, f.best, s.g, times));
   });
 }
 

@@ -3,10 +3,12 @@
 
 #include <cfp/block/decision.hpp>
 #include <cfp/export/plan_file.hpp>
+#include <cfp/export/plan_header.hpp>
 #include <cfp/file/new_file.hpp>
 #include <cfp/plan/stages/realise_stages.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
 #include <cfp/profile/machine/described_prices.hpp>
+#include <cfp/session/lines.hpp>
 #include <cfp/session/texts.hpp>
 
 #include <nlohmann/json.hpp>
@@ -23,11 +25,13 @@ struct stages_plan {
     int place = 0;                           ///< along the stages: whose ranks run it
     std::string first{};                     ///< what its first operator makes
     double forward_ms = 0, backward_ms = 0;  ///< of a micro-batch, by sums of parts; sends apart
+    double once_ms = 0;                      ///< of a step: its update, and what is brought for that
   };
   std::string model{}, machine{}, type{}, optimizer{}, kernels{};
   double memory_gib = 0;  ///< of a device
   int devices = 0;
   staged_plan plan{};
+  bool ended_early = false;  ///< the seconds given were over: the best known by then
   std::vector<stage> stages{};
   std::vector<plan_line> lines{};  ///< what its decisions chose, times left out
 
@@ -44,6 +48,8 @@ struct stages_plan {
   std::string json() const;
   /// Writes what a session of mesh "stage=..." reads (`use_plan`); `model` must be its name. Throws bad_input.
   void save_plan(const std::string& path) const;
+  /// Writes C++ that the compiler checks; its namespace is the file's name.
+  void save_header(const std::string& path) const;
 
  private:
   cfp::plan made() const;
@@ -54,17 +60,18 @@ inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
   const staged_layout& l = p.plan.layout;
   out << printed("on %s, %.1f GiB a device, %s\n%s; all times are simulated\n\n", p.machine.c_str(), p.memory_gib,
                  p.type.c_str(), p.kernels.c_str())
-      << printed("%d places of mesh %s%s, %s, %d micro-batches of %ld rows, by %s\n", l.places,
+      << (p.ended_early ? "the seconds given were over: the best that was known by then\n" : "")
+      << printed("%d places of mesh %s%s, %s, %d micro-batches of %ld row%s, by %s\n", l.places,
                  to_string(l.inside).c_str(), l.chunks > 1 ? printed(", %d stages each", l.chunks).c_str() : "",
-                 l.schedule.c_str(), p.plan.micro_batches, p.plan.rows, p.optimizer.c_str())
-      << printed("a step takes %.1f ms, ranks stand idle %.1f%% of it; a device takes %.1f MiB at most\n\n",
-                 p.plan.price.ms, 100 * p.plan.price.idle, mib(p.plan.price.peak))
-      << printed("%5s %6s %9s %13s %14s  %s\n", "stage", "place", "peak MiB", "forward ms", "backward ms",
-                 "begins with");
+                 l.schedule.c_str(), p.plan.micro_batches, p.plan.rows, p.plan.rows > 1 ? "s" : "", p.optimizer.c_str())
+      << printed("a step takes %.1f ms, ranks stand idle %.1f%% of it; a device takes at most %.1f MiB of %.0f\n\n",
+                 p.plan.price.ms, 100 * p.plan.price.idle, mib(p.plan.price.peak), 1024 * p.memory_gib)
+      << printed("%5s %6s %9s %13s %14s %8s  %s\n", "stage", "place", "peak MiB", "forward ms", "backward ms",
+                 "once ms", "begins with");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stages_plan::stage& x = p.stages[s];
-    out << printed("%5zu %6d %9.1f %13.2f %14.2f  %s\n", s, x.place,
-                   mib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms,
+    out << printed("%5zu %6d %9.1f %13.2f %14.2f %8.2f  %s\n", s, x.place,
+                   mib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms, x.once_ms,
                    x.first.c_str());
   }
   if (!p.plan.usual.empty())
@@ -90,6 +97,13 @@ inline void stages_plan::save_plan(const std::string& path) const {
   write_file(path, to_json(made(), of->g, plan.layout.whole(), of->decisions, called, &plan.layout).dump(1));
 }
 
+inline void stages_plan::save_header(const std::string& path) const {
+  const block_structure blocks = parallel_blocks(of->g);
+  const segmentation parts = segments(of->g, blocks);
+  write_file(path, plan_header(detail::header_space(path), model + of->trained, made(), of->g,
+                               segment_times(blocks, parts, of->decisions)));
+}
+
 inline std::string stages_plan::json() const {
   const staged_layout& l = plan.layout;
   nlohmann::ordered_json j{{"model", model},
@@ -106,6 +120,7 @@ inline std::string stages_plan::json() const {
                            {"micro_batches", plan.micro_batches},
                            {"rows", plan.rows},
                            {"step_ms", plan.price.ms},
+                           {"ended_early", ended_early},
                            {"idle", plan.price.idle},
                            {"peak_bytes", plan.price.peak},
                            {"peak_bytes_of_places", plan.price.peaks},
@@ -113,8 +128,11 @@ inline std::string stages_plan::json() const {
                            {"decisions", nlohmann::ordered_json::array()}};
   for (const mesh_axis& a : l.inside.axes) j["mesh"][std::string(a.label.view())] = a.size;
   for (const stage& s : stages)
-    j["stages"].push_back(
-        {{"place", s.place}, {"first", s.first}, {"forward_ms", s.forward_ms}, {"backward_ms", s.backward_ms}});
+    j["stages"].push_back({{"place", s.place},
+                           {"first", s.first},
+                           {"forward_ms", s.forward_ms},
+                           {"backward_ms", s.backward_ms},
+                           {"once_ms", s.once_ms}});
   for (const staged_usual& u : plan.usual)
     j["usual"].push_back({{"name", u.name},
                           {"kept", u.kept},

@@ -42,6 +42,7 @@ inline std::vector<stage_cost> costs_of(const std::vector<stage_option>& chosen,
   for (std::size_t s = 0; s < out.size(); ++s) {
     out[s].forward = chosen[s].forward;
     out[s].backward_inputs = out[s].backward_weights = chosen[s].backward / 2;
+    out[s].update = chosen[s].update;
     if (s + 1 < out.size()) out[s].send_forward = borders[static_cast<std::size_t>(ends[s])].forward;
     if (s > 0) out[s].send_backward = borders[static_cast<std::size_t>(ends[s - 1])].backward;
   }
