@@ -271,8 +271,8 @@ json published(const json& row) {
 json of_many() {
   const question q{"llama-3-405b", 1024, 2048, 8192};
   const answer found = searched(q);
-  std::printf("%-12s %5d GPUs  %-96s %8s %9.0f %8s %7.1f%% %6.1f GiB %6.1f s\n", q.model.c_str(), q.gpus, found.layout().c_str(),
-              "", found.tokens(q), "", found.plan ? 100 * found.plan->price.idle : 0,
+  std::printf("%-12s %5d GPUs  %-96s %8s %9.0f %8s %7.1f%% %6.1f GiB %6.1f s\n", q.model.c_str(), q.gpus,
+              found.layout().c_str(), "", found.tokens(q), "", found.plan ? 100 * found.plan->price.idle : 0,
               found.plan ? static_cast<double>(found.plan->price.peak) / (1 << 30) : 0, found.seconds);
   return {{"model", q.model}, {"gpus", q.gpus}, {"seconds", found.seconds}};
 }

@@ -66,8 +66,7 @@ written write(const graph& g, const mesh_shape& mesh, unsigned seed, const targe
   std::vector<int> choices;
   for (const decision& n : d.nodes) choices.push_back(static_cast<int>(random() % n.choices()));
   const plan p = realise("random", g, mesh, d, choices, on);
-  return {plan_header(space, "a small model", p, g, segment_times(blocks, parts, d)),
-          count_collectives(p.code, g)};
+  return {plan_header(space, "a small model", p, g, segment_times(blocks, parts, d)), count_collectives(p.code, g)};
 }
 
 mesh_shape mesh_of(std::initializer_list<int> sizes) {

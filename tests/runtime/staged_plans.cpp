@@ -70,6 +70,11 @@ std::string file_of(const std::string& text) {
 TEST_CASE("a plan in stages is saved, and trains on ranks as one rank does", "[heavy]") {
   for (const auto& [places, micro_batches] : {std::pair(2, 4), std::pair(4, 8)}) {
     const stages_plan p = found_on({places}, micro_batches);
+    CHECK(p.plan.usual.size() == 4);  // data_parallel, zero1, tensor, tensor_sequence
+    for (const staged_usual& u : p.plan.usual) {
+      CHECK(p.plan.price.ms <= u.price.ms);
+      CHECK(u.layout.stages() == p.plan.layout.stages());
+    }
     const std::string path = "staged_plan.json", again = "staged_plan_again.json";
     p.save_plan(path);
     session s = session_of(p);

@@ -33,8 +33,7 @@ inline nlohmann::ordered_json to_json(const staged_layout& l, const graph& g, co
     const auto at = static_cast<std::size_t>(s);
     nlohmann::ordered_json one{{"place", s % l.places},
                                {"begins_with", names.tensor(g.at(s > 0 ? l.first[at - 1] : 0).results[0])}};
-    for (const stage_figure& f : stage_figures)
-      if (!l.costs.empty()) one[f.name] = l.costs[at].*f.of;
+    for (const stage_figure& f : stage_figures) one[f.name] = l.costs.empty() ? 0.0 : l.costs[at].*f.of;
     out["each"].push_back(std::move(one));
   }
   return out;
@@ -60,7 +59,7 @@ class stages_reader : json_reader<bad_input> {
     if (const json& passes = member(stages, "'stages'", "micro_batches"); passes != g.passes)
       refuse("is for " + shown(passes) + " micro-batches, this training has " + std::to_string(g.passes) +
              ": give it as many");
-    for (const json& one : each) read_stage(one, g, names, out);
+    for (int s = 0; s < stages_there; ++s) read_stage(each[static_cast<std::size_t>(s)], s, g, names, out);
     const pipeline_schedule s = schedule_of(out, g.passes);
     if (s.count() != out.places || s.stages != stages_there)
       refuse("has " + std::to_string(stages_there) + " stages on " + std::to_string(out.places) + " places, schedule " +
@@ -76,20 +75,20 @@ class stages_reader : json_reader<bad_input> {
       refuse(e.what());
     }
   }
-  void read_stage(const json& one, const graph& g, const plan_names& names, staged_layout& out) const {
-    const std::string owner = "stage " + std::to_string(out.costs.size()) + " of the plan";
+  void read_stage(const json& one, int stage, const graph& g, const plan_names& names, staged_layout& out) const {
+    const std::string owner = "stage " + std::to_string(stage) + " of the plan";
     only(one, owner,
          {"place", "begins_with", "forward_ms", "backward_inputs_ms", "backward_weights_ms", "once_ms",
           "send_forward_ms", "send_backward_ms"},
          "plans");
     const int first = operation_of(text(member(one, owner, "begins_with"), "'begins_with'"), owner, g, names);
-    if (const auto stage = static_cast<int>(out.costs.size()); member(one, owner, "place") != stage % out.places)
+    if (member(one, owner, "place") != stage % out.places)
       refuse(owner + " must be on place " + std::to_string(stage % out.places) + ", is on " + shown(one["place"]));
-    const int before = out.costs.empty() ? -1 : out.first.empty() ? 0 : out.first.back();
-    if (first <= before || (before < 0 && first != 0))
+    const int before = out.first.empty() ? 0 : out.first.back();
+    if (stage == 0 ? first != 0 : first <= before)
       refuse(owner + " begins with '" + one["begins_with"].get<std::string>() +
              "', which is not behind what the one before begins with");
-    if (before >= 0) out.first.push_back(first);
+    if (stage > 0) out.first.push_back(first);
     stage_cost& cost = out.costs.emplace_back();
     for (const stage_figure& f : stage_figures) {
       const json& ms = member(one, owner, f.name);

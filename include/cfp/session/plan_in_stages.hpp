@@ -85,7 +85,7 @@ inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const gra
   std::vector<stages_plan::stage> out;
   for (std::size_t s = 0; s < p.ends.size(); ++s) {
     const operation& first = g.at(s > 0 ? p.layout.first[s - 1] : 0);
-    const stage_cost c = p.layout.costs.empty() ? stage_cost{0, 0, 0, 0} : p.layout.costs[s];
+    const stage_cost& c = p.layout.costs[s];
     out.push_back({static_cast<int>(s) % p.layout.places, std::string(g[first.results[0]].label.view()), c.forward,
                    c.backward_inputs + c.backward_weights, c.update});
   }

@@ -5,6 +5,8 @@
 #include <cfp/plan/mesh_plans.hpp>
 #include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/stages/equal_ends.hpp>
+#include <cfp/plan/stages/run_costs.hpp>
+#include <cfp/plan/stages/stage_borders.hpp>
 #include <cfp/plan/stages/stage_segments.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
 #include <cfp/profile/machine/described_prices.hpp>
@@ -48,13 +50,16 @@ class usual_stages {
         stage_(innermost(m, layout.inside.devices())), of_all_(m, layout.whole()), options_(options),
         kept_(detail::decided(planned_, layout.inside, options)),
         less_(detail::decided(planned_, layout.inside, options, {}, true)),
-        search_(g_, layout.inside, kept_, stage_, options, &planned_.again) {
-    const stage_segments segments(g_, cfp::segments(g_, planned_.blocks), planned_.again);
+        search_(g_, layout.inside, kept_, stage_, options, &planned_.again),
+        segments_(g_, segments(g_, planned_.blocks), planned_.again),
+        ends_(equal_ends(segments_.found, layout.stages())), times_(stage_, layout.inside, options.known),
+        runs_(g_, segments_, less_, stage_pricing(g_, layout.inside, less_, times_, options.lowered_for).prices(),
+              true),
+        borders_(detail::borders_of(g_, segments_, m, layout.inside, layout.places, options.lowered_for.real_bytes)) {
     layout_.costs.clear(), layout_.first.clear();
     layout_.schedule = layout_.chunks > 1 ? "interleaved" : "1f1b";
-    ends_ = equal_ends(segments.found, layout_.stages());
     for (std::size_t s = 0; s + 1 < ends_.size(); ++s)
-      layout_.first.push_back(segments.first[static_cast<std::size_t>(ends_[s])]);
+      layout_.first.push_back(segments_.first[static_cast<std::size_t>(ends_[s])]);
   }
 
   /// Keeps all, where that fits; else what is cheap to compute again is, and then all that may be. Choices are of
@@ -64,29 +69,36 @@ class usual_stages {
     if (!e) return std::nullopt;
     const long memory = options_.memory > 0 ? options_.memory : machine_.device.memory;
     staged_usual out{p.name, "all kept", layout_, ends_, e->p.choices, {}};
-    out.price = priced(shard(g_, kept_, out.choices));
+    set_price(out);
     for (const auto& [called, least] :
          {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
       if (out.price.peak <= memory || options_.recompute == recomputing::none) break;
       out.kept = called, out.choices = recomputed_to(least, e->p.choices, less_);
       out.needs.push_back(out.price.peak);
-      out.price = priced(shard(g_, less_, out.choices));
+      set_price(out);
     }
     return out;
   }
 
  private:
-  staged_price priced(const sharding& plan) const {
+  void set_price(staged_usual& u) const {
+    std::vector<stage_option> chosen;
+    for (std::size_t s = 0; s < ends_.size(); ++s) {
+      const run_part part = runs_.part(s > 0 ? ends_[s - 1] : 0, ends_[s]);
+      std::vector<int> choices;
+      for (const std::size_t n : part.nodes) choices.push_back(u.choices[n]);
+      chosen.push_back(part.option(choices, g_.passes));
+    }
+    u.layout.costs = detail::costs_of(chosen, ends_, borders_);
     target on = options_.lowered_for;
     on.prices = &of_all_;
-    return price_of(model_, plan, layout_, {machine_, options_.known}, on, micro_batches_);
+    u.price = price_of(model_, shard(g_, less_, u.choices), u.layout, {machine_, options_.known}, on, micro_batches_);
   }
 
   const graph_of_passes model_;
   const graph g_;
   const detail::planned_graph planned_;
   staged_layout layout_;
-  std::vector<int> ends_;
   const int micro_batches_;
   const machine& machine_;
   const machine stage_;
@@ -94,6 +106,11 @@ class usual_stages {
   const machine_options options_;
   const decision_graph kept_, less_;
   machine_search search_;
+  const stage_segments segments_;
+  const std::vector<int> ends_;
+  described_times times_;
+  const run_costs runs_;
+  const std::vector<border_cost> borders_;
 };
 
 }  // namespace cfp
