@@ -8,9 +8,13 @@
 #include <cfp/backend/host/kernels_of.hpp>
 #include <cfp/plan/named.hpp>
 #include <cfp/plan/usual_plans.hpp>
+#include <cfp/profile/machine/described_conversions.hpp>
+#include <cfp/session/plan_in_stages.hpp>
 #include <cfp/session/session.hpp>
 
+#include <cstdio>
 #include <numeric>
+#include <optional>
 
 namespace session_cases {
 
@@ -131,6 +135,32 @@ TEST_CASE("all operators that have no kernel on emulated GPUs are named at once"
 }
 
 // Measured and trained in bfloat16, verified in float32 too.
+TEST_CASE("a plan in stages that was found for a machine trains on emulated GPUs") {
+  const auto model = [](long rows) {
+    gpt_config c = one_layer();
+    c.layers = 2, c.batch = rows;
+    c.width = 32, c.heads = 2, c.vocabulary = 128;
+    return gpt(c);
+  };
+  machine m = plain_machine(mesh_of({2}), 1e9, 1e9, 1e-7, {{1e-6, 2e8}});
+  m.device.memory = 1l << 40;
+  machine_plan_options asked;
+  asked.micro_batches = 2;
+  const std::optional<stages_plan> found = plan_in_stages(model, 4, m, asked, {2});
+  REQUIRE(found);
+  found->save_plan("emulated_stages.json");
+  session_options o{.mesh = "stage=2", .on = emulated_gpus, .type = number::bfloat16};
+  o.micro_batches = 2;
+  session s(model(2), o);
+  s.use_plan("emulated_stages.json");
+  const byte_text text(some_text(), 2, 8, 5, {});
+  const verification v = s.verify(text, 3);
+  INFO(v.json());
+  CHECK(v.holds());
+  CHECK(s.compare(text, 1).counts_agree());
+  std::remove("emulated_stages.json");
+}
+
 TEST_CASE("a session plans, verifies, trains and compares on emulated GPUs") {
   gpt_config c = one_layer();  // as small as can be: what is measured runs many times
   c.width = 32;

@@ -132,6 +132,7 @@ TEST_CASE(
   has(refused(session_of(p, "x=2"), "staged_plan.json"), "is for mesh stage=2,x=2, this one is x=2");
   has(refused(session_of(p, "stage=4"), "staged_plan.json"), "is for mesh stage=2,x=2, this one is stage=4,x=1");
   CHECK_THROWS_WITH(session_of(p).plan(), Catch::Contains("cfp plan --machine FILE --stages 2"));
+  CHECK_THROWS_WITH(session_of(p).analyse(), Catch::Contains("give a mesh without that axis"));
   const json right = json::parse(*detail::whole_file("staged_plan.json"));
   using change = std::function<void(json&)>;
   const std::vector<std::pair<change, std::string>> wrong{

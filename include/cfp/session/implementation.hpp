@@ -37,6 +37,8 @@ CFP_INLINE const structure& session::overview() const { return *mine().known; }
 CFP_INLINE const structure& session::analyse() {
   parts& s = mine();
   if (!s.known->needs.empty()) return *s.known;
+  if (s.places > 0)
+    throw bad_input("mesh " + s.o.mesh + ": what plans need is analysed without stages; give a mesh without that axis");
   const decision_graph all = decisions(s.g, s.blocks, s.mesh, axis_choice::regathered);
   machine_options plain;  // what plans leave open is solved for a machine as simple as can be
   plain.lowered_for = bytes_of(s.o.type);

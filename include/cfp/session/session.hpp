@@ -28,7 +28,9 @@ class model;
 using make_ranks = std::function<std::unique_ptr<backend>(const mesh_shape&, number, const own_kernels&)>;
 
 struct session_options {
-  std::string mesh = "data=2";    ///< axes and their sizes, the last one innermost
+  /// Axes and their sizes, the last one innermost. A first one called `stage` is of the stages of a pipeline, whose
+  /// plan comes from a file (`use_plan`).
+  std::string mesh = "data=2";
   make_ranks on{};                ///< none: threads of this process
   number type = number::float32;  ///< what numbers are stored as
   long memory = 0;                ///< most bytes a rank may use, on a GPU all it takes there; 0: any, or what is free
@@ -64,9 +66,9 @@ class session {
   /// Profiles and solves, the first time it is called; then returns what was found. Throws bad_input if no plan keeps
   /// the memory, or the mesh divides nothing.
   const found_plan& plan();
-  /// In its place a saved plan, nothing measured (of a table only what GPUs chose by timing is taken, so that they
-  /// round as they did); a training begins anew (`save_state` before, `load_state` after it keeps one). Throws
-  /// bad_input if it is not of this model and mesh.
+  /// In its place a saved plan, in stages if the mesh has them; nothing measured (of a table only what GPUs chose by
+  /// timing is taken, so that they round as they did); a training begins anew (`save_state` before, `load_state` after
+  /// it keeps one). Throws bad_input if it is not of this model and mesh.
   const found_plan& use_plan(const std::string& path);
   /// A saved plan of one's own, to be run and compared beside those people use: before `plan`.
   void compare_with(const std::string& path);

@@ -31,7 +31,7 @@ class held_memory {
         return end();
       move_to(now_ - std::max(peak - limit_ + limit_ / 1000, step_));
       step_ *= 2;  // less of sums may be the same plan
-    } else if (limit_ - peak > limit_ / 50) {
+    } else if (limit_ - peak > limit_ / 33) {
       floor_ = now_;
       move_to(now_ + (limit_ - peak));
     } else {
@@ -41,7 +41,7 @@ class held_memory {
   void end() { next_ = 0; }
 
  private:
-  static constexpr int most = 8;
+  static constexpr int most = 6;
 
   // Between what was too little and what was too much.
   void move_to(std::int64_t memory) {

@@ -42,9 +42,8 @@ class one_layout {
         costs_(planned.g, segments_, decisions_, priced_all(decisions_)),
         borders_(borders_of(planned.g, segments_, m, inside, places, on_.lowered_for.real_bytes)) {}
 
-  /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, where no
-  /// plan is below `below`, or where they would be slower than that by more than is unsure with all the memory there
-  /// is.
+  /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, no plan is
+  /// below `below`, or they are slower than that by more than is unsure with all the memory there is.
   double of_equal_stages(double below) {
     const auto more = [this] { return less(); };
     stage_tables all(costs_, more, limits(on_.memory)), unlimited(costs_, more, limits(max_total_memory));
@@ -53,24 +52,28 @@ class one_layout {
     hopeless_ = places > all.segments() || all.least_ms(places) >= below ||
                 of_equal_stages(unlimited, base_.ends, chosen_) >= below * (1 + on_.unsure);
     if (hopeless_) return never;
-    if (!options_.all_choices) mix(all);
+    stage_tables lean(costs_, more, limits(on_.memory / 4 * 3));
+    if (!options_.all_choices) mix({&all, &lean});
     base_.sums_ms = of_equal_stages(tables(on_.memory), base_.ends, chosen_);  // until more is known
     if (base_.sums_ms < never) return base_.sums_ms;
     begin_ += on_.memory / 4;  // programs may take less than sums say
-    if (!options_.all_choices) {
-      stage_tables loose(costs_, more, limits(begin_));
-      mix(loose);
-    }
-    base_.sums_ms = of_equal_stages(tables(begin_), base_.ends, chosen_);
-    return base_.sums_ms;
+    stage_tables loose(costs_, more, limits(begin_));
+    if (!options_.all_choices) mix({&all, &lean, &loose});
+    return base_.sums_ms = of_equal_stages(tables(begin_), base_.ends, chosen_);
   }
   /// Milliseconds of a step that its passes take at least, on one place; after those of equal stages.
   double passes_ms() const { return passes_ms_; }
-  /// Milliseconds of the fastest plan by sums of parts, if it may be below `below`; infinity where there is none. After
-  /// those of equal stages.
-  double by_sums(double below) { return hopeless_ || !solve_within(below) ? never : base_.sums_ms; }
-  /// The fastest by its programs, where these are faster than `below`: sums of parts are held to so much memory that
-  /// programs fit.
+  /// Of the fastest plan by sums of parts, if it may be below `below`, else infinity; after those of equal stages.
+  double by_sums(double below) {
+    if (hopeless_) return never;
+    if (begin_ > on_.memory) {  // uneven stages may fit
+      tables(on_.memory);
+      if (solve_within(below)) return begin_ = on_.memory, base_.sums_ms;
+      tables(begin_);
+    }
+    return solve_within(below) ? base_.sums_ms : never;
+  }
+  /// The fastest by its programs, where these are faster than `below`; it fits.
   std::optional<staged_plan> by_programs(double below) {
     return fitting(below, "1f1b",
                    [&](std::int64_t memory, double ms, staged_plan& out, std::vector<stage_option>& chosen) {
@@ -129,17 +132,15 @@ class one_layout {
 
   // The choices that others are made of: those of equal stages, with most and with fewest micro-batches under way, and
   // with less memory.
-  void mix(stage_tables& all) {
-    const std::vector<int> ends = all.equal_ends(base_.layout.places);
-    stage_tables lean(
-        costs_, [this] { return less(); }, limits(on_.memory / 4 * 3));
+  void mix(const std::vector<stage_tables*>& within) {
+    const std::vector<int> ends = within.front()->equal_ends(base_.layout.places);
     std::vector<std::pair<int, std::vector<int>>> some;  // a stage, and what it takes of all decisions
     std::set<std::vector<int>> kinds;
     for (int s = 0; s < static_cast<int>(ends.size()); ++s) {
       const int first = s > 0 ? ends[at(s - 1)] : 0, end = ends[at(s)], behind = base_.layout.places - 1 - s;
       if (!kinds.insert(costs_.kinds(first, end)).second && behind != 1) continue;
       const int held = std::min(behind + 1, base_.micro_batches);
-      for (stage_tables* const t : {&all, &lean})
+      for (stage_tables* const t : within)
         for (const stage_option& o : t->options(first, end, held, held)) {
           some.emplace_back(s, std::vector<int>(decisions_.nodes.size()));
           t->choose(first, end, o.id, some.back().second);
