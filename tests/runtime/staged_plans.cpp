@@ -99,6 +99,14 @@ TEST_CASE("a plan in stages is saved, and trains on ranks as one rank does", "[h
       return j;
     };
     CHECK(contents(again) == contents(path));
+    // A stage may be moved by hand.
+    json moved = json::parse(*detail::whole_file(path));
+    const int first = f.stages->first[0];
+    const graph& g = s.training_graph();
+    moved["stages"]["each"][1]["begins_with"] = std::string(g[g.at(first + 1).results[0]].label.view());
+    session other = session_of(p);
+    CHECK(other.use_plan(file_of(moved.dump())).stages->first[0] == first + 1);
+    CHECK(other.verify(text, 2).holds());
     // A training goes on without stages, and back.
     s.train(text, 2);
     s.save_state("staged.safetensors");

@@ -3,6 +3,10 @@
 
 #include <cfp/plan/named.hpp>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace cfp::inline v0_1 {
 
 namespace detail {
@@ -67,6 +71,12 @@ inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts)
   return out;
 }
 
+/// The kinds of parallelism of all axes but the last, and of the last; that is "" where one is of all.
+inline std::pair<std::string, std::string> kinds_of(const named_plan& p) {
+  const std::size_t plus = p.name.find('+');
+  return {p.name.substr(0, plus), plus == std::string::npos ? "" : p.name.substr(plus + 1)};
+}
+
 /// Those to compare with: replicated, a kind of data parallelism everywhere, and with plain data parallelism outside
 /// those that an axis is for: the sequence where it is named so, else tensors and experts. `regathers`: weights may be
 /// gathered again for backward.
@@ -74,14 +84,12 @@ inline std::vector<named_plan> compared_plans(const mesh_shape& mesh, bool exper
   std::vector<named_plan> out{{"replicated", std::vector<std::string>(static_cast<std::size_t>(mesh.rank()), "")}};
   const bool of_sequence = mesh.axes[mesh.rank() - 1].label == "sequence";
   for (const named_plan& p : usual_plans(mesh, experts)) {
-    const std::size_t plus = p.name.find('+');
-    const std::string outer = p.name.substr(0, plus),
-                      inner = plus == std::string::npos ? outer : p.name.substr(plus + 1);
+    const auto [outer, last] = kinds_of(p);
+    const std::string inner = last.empty() ? outer : last;
     const bool data = inner == "data_parallel" || inner == "zero2" || (inner == "zero3" && regathers);
     const bool right = of_sequence ? inner == "context" || inner == "ulysses"
                                    : inner == "tensor" || inner == "tensor_sequence" || inner == "expert";
-    if (plus == std::string::npos ? data || (right && mesh.rank() == 1) : outer == "data_parallel" && right)
-      out.push_back(p);
+    if (last.empty() ? data || (right && mesh.rank() == 1) : outer == "data_parallel" && right) out.push_back(p);
   }
   return out;
 }

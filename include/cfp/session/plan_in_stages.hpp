@@ -94,20 +94,23 @@ inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const gra
 
 // Those people use, in the layout that was found; the fastest of all that fit is taken.
 inline void compare_usual(staged_plan& found, const graph_of_rows& model, const machine& m, const staged_options& o) {
+  std::optional<usual_stages> all;
   try {
-    usual_stages all([&](int passes) { return model(found.rows, passes); }, found.layout, found.micro_batches, m,
-                     o.machine);
-    for (const named_plan& p : usual_inside(found.layout.inside, has_experts(model(found.rows, 1)))) {
-      if (o.machine.over()) break;
-      if (o.tell) o.tell("pricing " + p.name + " in such stages");
-      if (auto usual = all.price(p)) found.usual.push_back(*std::move(usual));
-    }
+    all.emplace([&](int passes) { return model(found.rows, passes); }, found.layout, found.micro_batches, m, o.machine);
   } catch (const bad_input&) {  // fewer layers than stages
+    return;
+  }
+  for (const named_plan& p : usual_inside(found.layout.inside, has_experts(model(found.rows, 1)))) {
+    if (o.machine.over()) break;
+    if (o.tell) o.tell("pricing " + p.name + " in such stages");
+    if (auto usual = all->price(p)) found.usual.push_back(*std::move(usual));
   }
   const long memory = o.machine.memory > 0 ? o.machine.memory : m.device.memory;
   for (const staged_usual& u : found.usual)
-    if (u.price.peak <= memory && u.price.ms < found.price.ms)
-      found.layout = u.layout, found.ends = u.ends, found.choices = u.choices, found.price = u.price;
+    if (u.price.peak <= memory && u.price.ms < found.price.ms) {
+      found.layout = u.layout, found.ends = u.ends, found.choices = u.choices, found.plan = u.plan;
+      found.price = u.price, found.sums_ms = found.bound_ms = 0;
+    }
 }
 
 }  // namespace detail

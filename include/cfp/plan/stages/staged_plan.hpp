@@ -16,6 +16,7 @@ struct staged_usual {
   staged_layout layout;
   std::vector<int> ends;
   std::vector<int> choices;
+  sharding plan{};
   staged_price price{};
   std::vector<long> needs{};  ///< bytes that it would take with more kept, which do not fit
 };
@@ -28,7 +29,7 @@ struct staged_plan {
   std::vector<int> choices{};
   sharding plan{};
   staged_price price{};
-  double sums_ms = 0;                 ///< what it takes by sums of parts
+  double sums_ms = 0;                 ///< what it takes by sums of parts; 0: not known, of what people use
   std::vector<staged_usual> usual{};  ///< in its layout
   double bound_ms = 0;  ///< that no plan of its mesh, micro-batches and schedule, made of choices looked at, is below
 };

@@ -26,8 +26,7 @@ namespace cfp::inline v0_1 {
 inline std::vector<named_plan> usual_inside(const mesh_shape& inside, bool experts) {
   std::vector<named_plan> out;
   for (const named_plan& p : usual_plans(inside, experts)) {
-    const std::size_t plus = p.name.find('+');
-    const std::string outer = p.name.substr(0, plus), last = plus == std::string::npos ? "" : p.name.substr(plus + 1);
+    const auto [outer, last] = kinds_of(p);
     const auto is_one_of = [](const std::string& one, std::initializer_list<const char*> some) {
       return std::find(some.begin(), some.end(), one) != some.end();
     };
@@ -68,7 +67,7 @@ class usual_stages {
     const std::optional<evaluated> e = search_.usual(p);
     if (!e) return std::nullopt;
     const long memory = options_.memory > 0 ? options_.memory : machine_.device.memory;
-    staged_usual out{p.name, "all kept", layout_, ends_, e->p.choices, {}};
+    staged_usual out{p.name, "all kept", layout_, ends_, e->p.choices};
     set_price(out);
     for (const auto& [called, least] :
          {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
@@ -92,7 +91,8 @@ class usual_stages {
     u.layout.costs = detail::costs_of(chosen, ends_, borders_);
     target on = options_.lowered_for;
     on.prices = &of_all_;
-    u.price = price_of(model_, shard(g_, less_, u.choices), u.layout, {machine_, options_.known}, on, micro_batches_);
+    u.plan = shard(g_, less_, u.choices);
+    u.price = price_of(model_, u.plan, u.layout, {machine_, options_.known}, on, micro_batches_);
   }
 
   const graph_of_passes model_;
