@@ -18,18 +18,17 @@ class made_again {
     std::iota(first_.begin(), first_.end(), 0);
     std::iota(last_.begin(), last_.end(), 0);
     find_copies(p, roots);
-    std::map<int, std::vector<int>> of_value;  // roots that forward wrote, of values that are computed again
-    std::vector<int> again;
-    const auto each = [&](bool is_again, auto&& f) {
-      for (const instruction& i : p.code)
-        if (i.again == is_again)
-          for (const int b : i.out) f(roots[static_cast<std::size_t>(b)]);
-    };
-    each(true, [&](int root) { again.push_back(root), of_value[p[root].value]; });
+    const std::vector<int> again = find_again(p, roots);
     if (again.empty()) return;
-    each(false, [&](int root) {
-      if (const auto at = of_value.find(p[root].value); at != of_value.end()) at->second.push_back(root);
-    });
+    std::vector<bool> is_again(p.buffers.size());
+    std::map<int, std::vector<int>> of_value;  // roots that forward wrote, of values that are computed again
+    for (const int root : again) is_again[static_cast<std::size_t>(root)] = true, of_value[p[root].value];
+    for (const instruction& i : p.code)
+      for (const int b : i.out) {
+        const int root = roots[static_cast<std::size_t>(b)];
+        const auto at = of_value.find(p[root].value);
+        if (at != of_value.end() && !is_again[static_cast<std::size_t>(root)]) at->second.push_back(root);
+      }
     for (const int root : again)
       for (const int before : of_value[p[root].value])
         if (p[before].held == p[root].held && p[before].type == p[root].type && p[before].pass == p[root].pass &&
@@ -48,6 +47,18 @@ class made_again {
   int copy_of(int root) const { return copy_[static_cast<std::size_t>(root)]; }
 
  private:
+  // What is computed again, and what that is converted to.
+  static std::vector<int> find_again(const program& p, const std::vector<int>& roots) {
+    std::vector<int> out;
+    std::vector<bool> found(p.buffers.size());
+    const auto root = [&](int b) { return static_cast<std::size_t>(roots[static_cast<std::size_t>(b)]); };
+    for (const instruction& i : p.code)
+      if (i.again || (i.kind == instruction::reshard && found[root(i.in[0])]))
+        for (const int b : i.out)
+          if (!found[root(b)]) found[root(b)] = true, out.push_back(static_cast<int>(root(b)));
+    return out;
+  }
+
   void find_copies(const program& p, const std::vector<int>& roots) {
     std::map<int, int> from;  // of what is on the host: the root it was in
     for (const instruction& i : p.code) {

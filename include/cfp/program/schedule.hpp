@@ -66,7 +66,7 @@ class ordering {
       for (int n = 0; n < streams_beside; ++n)
         if (streams_[at(n)].has(gone_[at(n)].before)) last[at(n)] = std::max(last[at(n)], gone_[at(n)].before);
       for (int n = 0; n < streams_beside; ++n)
-        if (last[at(n)] >= 0) join(streams_[at(n)], last[at(n)], i);
+        join(n, last[at(n)], i);
     }
     join_all(static_cast<int>(p_.code.size()));
     return std::move(out_);
@@ -101,11 +101,17 @@ class ordering {
       });
     return last;
   }
-  void join(stream& s, int upto, int by) {
-    for (; s.first < s.beside.size() && s.beside[s.first] <= upto; ++s.first) out_.joined[at(s.beside[s.first])] = by;
+  // What has ended has had what it waited for.
+  void join(int of, int upto, int by) {
+    stream& s = streams_[at(of)];
+    while (s.first < s.beside.size() && s.beside[s.first] <= upto) {
+      const std::size_t ended = at(s.beside[s.first++]);
+      out_.joined[ended] = by;
+      for (int n = 0; n < streams_beside; ++n) join(n, out_.waits_for[ended][at(n)], by);
+    }
   }
   void join_all(int by) {
-    for (stream& s : streams_) join(s, by, by);
+    for (int n = 0; n < streams_beside; ++n) join(n, by, by);
   }
 
   const program& p_;

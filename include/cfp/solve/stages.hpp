@@ -126,19 +126,30 @@ class stage_search {
     if (ms < out_.ms) out_.ms = ms, out_.ends = all.ends, out_.option = all.option;
   }
 
-  // Every plan that bounds do not exclude, with what is begun.
+  // Every plan that bounds do not exclude, with what is begun, the most promising first.
   void extend(int first, int left, const begun& so_far) {
     if (left == 0) return offer(so_far);
+    struct longer {
+      double least;
+      int end;
+      const stage_option* option;
+    };
+    std::vector<longer> all;
+    begun now = so_far;
+    now.ends.push_back(0), now.option.emplace_back();
     for (int end = left > 1 ? first + 1 : p_.layers; end + left - 1 <= p_.layers; ++end)
       for (const stage_option& o : p_.options(first, end)) {
         if (!fits(p_, kind_, o, left) || known_[at(left - 1)][at(end)].empty()) continue;
-        begun now = so_far;
-        now.ends.push_back(end), now.option.push_back(o);
-        const double least = least_of(now, left - 1);
-        if (least >= out_.ms * (1 - rounding)) continue;
-        if (++looked_at_ > most_) left_out_ = std::min(left_out_, least);
-        else extend(end, left - 1, now);
+        now.ends.back() = end, now.option.back() = o;
+        all.push_back({least_of(now, left - 1), end, &o});
       }
+    std::stable_sort(all.begin(), all.end(), [](const longer& a, const longer& b) { return a.least < b.least; });
+    for (const longer& l : all) {
+      if (l.least >= out_.ms * (1 - rounding)) break;
+      now.ends.back() = l.end, now.option.back() = *l.option;
+      if (++looked_at_ > most_) left_out_ = std::min(left_out_, l.least);
+      else extend(l.end, left - 1, now);
+    }
   }
   // What a plan that begins so takes at least.
   double least_of(const begun& b, int left) const {
