@@ -65,8 +65,7 @@ class ordering {
       }
       for (int n = 0; n < streams_beside; ++n)
         if (streams_[at(n)].has(gone_[at(n)].before)) last[at(n)] = std::max(last[at(n)], gone_[at(n)].before);
-      for (int n = 0; n < streams_beside; ++n)
-        join(n, last[at(n)], i);
+      for (int n = 0; n < streams_beside; ++n) join(n, last[at(n)], i);
     }
     join_all(static_cast<int>(p_.code.size()));
     return std::move(out_);
