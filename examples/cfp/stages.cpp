@@ -13,7 +13,7 @@ namespace program {
 // Plans in stages for a machine that is described; nothing is trained.
 int plan_in_stages(const arguments& a) {
   using cfp::bad_input;
-  for (const char* const option : {"--explain", "--together", "--profile"})
+  for (const char* const option : {"--together", "--profile"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": plans in stages do not know of it so far; leave it out");
   if (a.is_given("--micro-batches") && a.micro_batches < 2)
@@ -40,6 +40,7 @@ int plan_in_stages(const arguments& a) {
   clear_progress();
   if (!found) throw bad_input(why);
   std::cout << a.model << ": " << net.sizes << '\n' << *found;
+  if (a.explain) std::cout << "\neach stage by itself, by sums of parts\n" << found->explain();
   if (!a.summary.empty()) cfp::write_file(a.summary, found->json());
   found->model = a.model + " " + make_model(sized, found->plan.rows, a.layers, 1).sizes;  // of a micro-batch
   if (!a.save_header.empty()) found->save_header(a.save_header);

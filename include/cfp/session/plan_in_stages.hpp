@@ -150,7 +150,7 @@ inline std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, l
   out.lines = detail::lines_of(whole, g, d, {});
   const training how = in_micro_batches(o.how, found->micro_batches);
   out.of = std::make_shared<const stages_plan::details>(
-      stages_plan::details{std::move(g), std::move(d), m, options.machine.lowered_for, detail::said_of(how, o.type)});
+      stages_plan::details{std::move(g), std::move(d), m, options.machine, detail::said_of(how, o.type)});
   out.ended_early = ended_early;
   out.plan = *std::move(found);
   return out;

@@ -6,6 +6,7 @@
 #include <cfp/export/plan_header.hpp>
 #include <cfp/file/new_file.hpp>
 #include <cfp/plan/stages/realise_stages.hpp>
+#include <cfp/plan/stages/stage_reasons.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
 #include <cfp/profile/machine/described_prices.hpp>
 #include <cfp/session/lines.hpp>
@@ -40,7 +41,7 @@ struct stages_plan {
     graph g;
     decision_graph decisions;
     cfp::machine on;
-    target lowered_for{};
+    machine_options options{};
     std::string trained{};  ///< of the model's name in files, behind `model`
   };
   std::shared_ptr<const details> of{};
@@ -50,6 +51,8 @@ struct stages_plan {
   void save_plan(const std::string& path) const;
   /// Writes C++ that the compiler checks; its namespace is the file's name.
   void save_header(const std::string& path) const;
+  /// What else the decisions of each stage could choose and what that costs, what more memory would gain, as text.
+  std::string explain() const;
 
  private:
   cfp::plan made() const;
@@ -86,7 +89,7 @@ inline std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
 inline cfp::plan stages_plan::made() const {
   const staged_layout& l = plan.layout;
   const described_prices prices(of->on, with_stages(l.inside, l.places));
-  target on = of->lowered_for;
+  target on = of->options.lowered_for;
   on.prices = &prices;
   cfp::plan out = realise("found", of->g, l, of->decisions, plan.choices, on);
   out.predicted_ms = plan.price.ms;
@@ -102,6 +105,10 @@ inline void stages_plan::save_header(const std::string& path) const {
   const segmentation parts = segments(of->g, blocks);
   write_file(path, plan_header(detail::header_space(path), model + of->trained, made(), of->g,
                                segment_times(blocks, parts, of->decisions)));
+}
+
+inline std::string stages_plan::explain() const {
+  return to_text(reasons(of->g, of->decisions, plan, of->on, of->options), of->decisions);
 }
 
 inline std::string stages_plan::json() const {

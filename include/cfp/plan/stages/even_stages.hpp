@@ -52,11 +52,7 @@ class even_stages {
   }
   // Of a stage, of those options that fit.
   const stage_option* fastest(stage_tables& t, const staged_layout& l, int s, int first, int end) const {
-    const int behind = l.places - s % l.places - 1;
-    int under_way = behind + 1;  // of all stages of its place
-    if (l.chunks > 1) under_way = 2 * behind + (l.chunks - 1) * l.places + 1;
-    if (l.schedule == "zb_h1") under_way = l.places;
-    const int held = std::min((under_way + l.chunks - 1) / l.chunks, micro_batches_);
+    const int held = l.under_way(s, micro_batches_);
     return t.fastest(l.schedule == "1f1b" ? t.options(first, end, l.stages()) : t.options(first, end, held, held),
                      held);
   }

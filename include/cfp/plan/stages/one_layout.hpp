@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cfp/plan/mesh_plans.hpp>
-#include <cfp/plan/stages/copied_weights.hpp>
 #include <cfp/plan/stages/even_stages.hpp>
 #include <cfp/plan/stages/held_memory.hpp>
+#include <cfp/plan/stages/priced_stages.hpp>
 #include <cfp/plan/stages/run_costs.hpp>
 #include <cfp/plan/stages/stage_borders.hpp>
-#include <cfp/plan/stages/stage_pricing.hpp>
 #include <cfp/plan/stages/stage_segments.hpp>
 #include <cfp/plan/stages/stage_tables.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
@@ -105,10 +104,7 @@ class one_layout {
   static constexpr double within_share = 0.02, within_gap = 0.01;
 
   stage_costs priced_all(const decision_graph& d) {
-    const mesh_shape& inside = base_.layout.inside;
-    stage_costs out = stage_pricing(planned_.g, inside, d, times_, on_.lowered_for, &conversions_.known).prices();
-    copied_weights(planned_.g, segments_, inside, on_.lowered_for.real_bytes).count(d, out);
-    return out;
+    return priced_stages(planned_, segments_, d, base_.layout.inside, times_, on_.lowered_for, &conversions_.known);
   }
   // Decisions that may compute again what they keep, where that is allowed; their first choices keep all.
   const run_costs* less() {

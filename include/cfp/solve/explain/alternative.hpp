@@ -57,10 +57,11 @@ inline std::optional<std::vector<alternative>> alternatives_by_elimination(const
 /// By solving once more for every node, its choice forbidden, each time within an equal share of the budget that is
 /// left.
 inline std::vector<alternative> alternatives_by_solving(const cost_graph& g, const solution& solved,
-                                                        const solve_options& options) {
+                                                        const solve_options& options, const std::vector<bool>& asked) {
   std::vector<alternative> out(g.nodes.size());
   std::vector<std::size_t> open;  // nodes with another choice
   for (std::size_t n = 0; n < out.size(); ++n) {
+    if (!asked.empty() && !asked[n]) continue;
     for (std::size_t c = 0; c < g.nodes[n].time.size(); ++c) {
       if (static_cast<int>(c) == solved.choices[n] || g.nodes[n].time[c] == infinite_time) continue;
       open.push_back(n);
@@ -97,17 +98,18 @@ inline std::vector<alternative> alternatives_by_solving(const cost_graph& g, con
 }  // namespace detail
 
 /// For each node what its next-best choice costs. Without a memory limit all come from one elimination, if its tables
-/// fit the budget; else each is a `solve` within its share of the budget. Throws `invalid_cost_graph`, and
+/// fit the budget; else each is a `solve` within its share of the budget, of nodes that are `asked` for (none: all).
+/// Throws `invalid_cost_graph`, and
 /// `bad_input` if `solved` is not a plan of the graph.
 inline std::vector<alternative> alternatives(const cost_graph& g, const solution& solved,
-                                             const solve_options& options = {}) {
+                                             const solve_options& options = {}, const std::vector<bool>& asked = {}) {
   validate(g);
   if (!solved.feasible || evaluate(g, solved.choices).time == detail::infinite_time)
     throw bad_input("there is no plan to explain: the solution is not feasible");
   if (!g.memory_limit) {
     if (auto all = detail::alternatives_by_elimination(g, solved, options)) return *all;
   }
-  return detail::alternatives_by_solving(g, solved, options);
+  return detail::alternatives_by_solving(g, solved, options, asked);
 }
 
 }  // namespace cfp
