@@ -79,6 +79,7 @@ says "zero2, all recomputed" "$cfp" "${tight[@]}"
 stages=(plan --model "$model" --layers 4 --seq 16 --machine a100-pcie-4)
 says "^[24] places of mesh .*, [0-9]+ micro-batches of [0-9]+ rows, by adamw$" "$cfp" "${stages[@]}" --stages 0 --summary "$folder/stages.json"
 holds "$folder/stages.json" '"schedule"' '"places"' '"micro_batches"' '"peak_bytes_of_places"' '"stages"' '"first": "wte.lookup"' '"decisions"'
+says "^stages? 0.*: .* ms a step, [0-9]+ micro-batch(es)? under way, .* of .*" "$cfp" "${stages[@]/plan/explain}" --stages 2 --micro-batches 4
 says "^2 places .* 4 micro-batches of 4 rows" "$cfp" "${stages[@]}" --stages 2 --micro-batches 4 --optimizer adamw-8bit
 # One that is saved trains on ranks.
 small=(--model "$model" --layers 4 --seq 16 --batch 8 --vocabulary 512 --micro-batches 2 --type float32)
