@@ -1,5 +1,5 @@
-// Why the stages of a plan are sharded as they are: what else their decisions could choose and what that takes, what
-// more memory would gain them, and which stage the others wait for.
+// Why the stages of a plan are sharded as they are: what else their decisions could choose and what that takes, and
+// what more memory would gain them.
 #pragma once
 
 #include <cfp/plan/mesh_plans.hpp>
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,7 +150,9 @@ inline std::string to_text(const stage_reasons::decided& x, const decision& n, d
   const auto called = [&](int choice) { return n.names[static_cast<std::size_t>(choice)]; };
   std::string out = "  " + n.label + (x.alike > 1 ? " and " + std::to_string(x.alike - 1) + " alike" : "") + ": " +
                     called(x.choice) + "; ";
-  if (!x.other.proven) out += "any other is at most " + slower_text(-x.other.price, ms);
+  if (!x.other.proven)
+    out += std::string("any other would be at ") + (x.other.price > 0 ? "least " : "most ") +
+           slower_text(x.other.price, ms);
   else if (x.other.choice < 0) out += "no other fits";
   else out += called(x.other.choice) + " would be " + slower_text(x.other.price, ms);
   return out + '\n';
