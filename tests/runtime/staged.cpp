@@ -230,6 +230,8 @@ TEST_CASE("stages take as much memory for many micro-batches as for few, and lit
       CAPTURE(name, inside.rank(), seed);
       CHECK(all[0] == all[1]);
       CHECK(all[0] == all[2]);
+      if (k == 0) CHECK(arenas[1] == arenas[0]);
+      if (k == 0) CHECK(arenas[2] == arenas[0]);
       for (std::size_t place = 0; place < arenas[0].size(); ++place)
         for (const std::vector<long>& many : {arenas[1], arenas[2]})
           CHECK(static_cast<double>(many[place]) <= 1.02 * static_cast<double>(arenas[0][place]));

@@ -99,8 +99,7 @@ inline std::vector<alternative> alternatives_by_solving(const cost_graph& g, con
 
 /// For each node what its next-best choice costs. Without a memory limit all come from one elimination, if its tables
 /// fit the budget; else each is a `solve` within its share of the budget, of nodes that are `asked` for (none: all).
-/// Throws `invalid_cost_graph`, and
-/// `bad_input` if `solved` is not a plan of the graph.
+/// Throws `invalid_cost_graph`, and `bad_input` if `solved` is not a plan of the graph.
 inline std::vector<alternative> alternatives(const cost_graph& g, const solution& solved,
                                              const solve_options& options = {}, const std::vector<bool>& asked = {}) {
   validate(g);
