@@ -253,6 +253,21 @@ TEST_CASE(
   for (const int k : {1, 2, 4, 8, 16, 32, 64}) CHECK(live(k) == Approx(n / k + k + 1).margin(0.01));  // and a gradient
 }
 
+TEST_CASE("buffers by number are as a vector of them, whichever are kept") {
+  for (int n = 0; n <= 9; ++n)
+    for (int some = 0; some < 1 << n; ++some) {
+      buffer_numbers all;
+      for (int b = 0; b < n; ++b) all.push(b);
+      all.keep_if([&](int b) { return (some >> b & 1) != 0; });
+      std::vector<int> kept;
+      for (int b = 0; b < n; ++b)
+        if (some >> b & 1) kept.push_back(b);
+      CHECK(std::vector<int>(all.begin(), all.end()) == kept);
+      for (int b = n; b < n + 6; ++b) all.push(b), kept.push_back(b);
+      CHECK(std::vector<int>(all.begin(), all.end()) == kept);
+    }
+}
+
 TEST_CASE("the arena of one rank holds what is live and little more") {
   const graph g = tiny_gpt();
   const program p = lowered(g, mesh_of({1}), sharding::replicated(g));

@@ -104,23 +104,21 @@ struct lowerer : held_buffers {
     if (rests_there(v) && !once_per_step(v)) k.held = {};
     if (g[v].role == value_role::activation) drop_larger_parts(k);
     if (k.update < 0 || !plan.assigned[static_cast<std::size_t>(k.update)].regather) return;
-    buffer_numbers resting;
-    for (int b : k.held)
-      if (out[b].persistent || out[b].held == out[k.held[0]].held) resting.push(b);
-    k.held = resting;
+    const int first = k.held[0];
+    k.held.keep_if([&](int b) { return out[b].persistent || out[b].held == out[first].held; });
   }
   // Parts of a sum that are made of what is held without a collective, and take more: backward makes them again.
   constexpr void drop_larger_parts(known& k) const {
-    buffer_numbers left;
-    for (const int b : k.held) {
-      const buffer &first = out[k.held[0]], &mine = out[b];
+    if (k.held.size() < 2) return;
+    const buffer& first = out[k.held[0]];
+    k.held.keep_if([&](int b) {
+      const buffer& mine = out[b];
       bool are_parts = mine.bytes > first.bytes && mine.type == first.type && !mine.persistent;
       for (int axis = 0; axis < mesh.rank(); ++axis)
         are_parts = are_parts && (mine.held.on(axis) == first.held.on(axis) ||
                                   (mine.held.partial[axis].owed && !first.held.partial[axis].owed));
-      if (!are_parts) left.push(b);
-    }
-    k.held = left;
+      return !are_parts;
+    });
   }
   constexpr int value_at(std::size_t at) const { return touched.empty() ? static_cast<int>(at) : touched[at].id; }
 

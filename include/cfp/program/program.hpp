@@ -59,6 +59,19 @@ class buffer_numbers {
     if (count_++ == room) many_.assign(few_, few_ + room);
     many_.push_back(b);
   }
+  /// In place: to nvcc an assignment of these is no constant.
+  template <class Keep>
+  constexpr void keep_if(Keep keep) {
+    int left = 0;
+    for (int k = 0; k < count_; ++k)
+      if (const int b = (*this)[k]; keep(b)) (*this)[left++] = b;
+    if (count_ > room && left > room) many_.resize(static_cast<std::size_t>(left));
+    if (count_ > room && left <= room) {
+      for (int k = 0; k < left; ++k) few_[k] = (*this)[k];
+      many_.clear();
+    }
+    count_ = left;
+  }
   constexpr int& operator[](int k) { return count_ <= room ? few_[k] : many_[static_cast<std::size_t>(k)]; }
   constexpr int operator[](int k) const { return begin()[k]; }
   constexpr const int* begin() const { return count_ <= room ? few_ : many_.data(); }
