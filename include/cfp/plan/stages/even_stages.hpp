@@ -53,8 +53,7 @@ class even_stages {
   // Of a stage, of those options that fit.
   const stage_option* fastest(stage_tables& t, const staged_layout& l, int s, int first, int end) const {
     const int held = l.under_way(s, micro_batches_);
-    return t.fastest(l.schedule == "1f1b" ? t.options(first, end, l.stages()) : t.options(first, end, held, held),
-                     held);
+    return t.fastest(t.options(first, end, held, held), held);
   }
 
   const segmentation& layers_;

@@ -42,14 +42,17 @@ class one_layout {
         borders_(borders_of(planned.g, segments_, m, inside, places, on_.lowered_for.real_bytes)) {}
 
   /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, no plan is
-  /// below `below`, or they are slower than that by more than is unsure with all the memory there is.
+  /// below `below`, or they are slower than that by more than is unsure.
   double of_equal_stages(double below) {
     const auto more = [this] { return less(); };
     stage_tables all(costs_, more, limits(on_.memory)), unlimited(costs_, more, limits(max_total_memory));
     const int places = base_.layout.places;
     passes_ms_ = all.passes_ms();
-    hopeless_ = places > all.segments() || all.least_ms(places) >= below ||
-                of_equal_stages(unlimited, base_.ends, chosen_) >= below * (1 + on_.unsure);
+    const auto is_slow = [&](stage_tables& t) {
+      const double ms = of_equal_stages(t, base_.ends, chosen_);
+      return ms < never && ms >= below * (1 + on_.unsure);
+    };
+    hopeless_ = places > all.segments() || all.least_ms(places) >= below || is_slow(unlimited) || is_slow(all);
     if (hopeless_) return never;
     stage_tables lean(costs_, more, limits(on_.memory / 4 * 3));
     if (!options_.all_choices) mix({&all, &lean});
@@ -81,6 +84,11 @@ class one_layout {
                      out = base_, chosen = chosen_;
                      return true;
                    });
+  }
+  /// Whether it fits too by programs of more micro-batches than were looked at: its price is that of these.
+  bool holds(staged_plan& found) const {
+    price(found, 3 * found.layout.places);
+    return found.price.peak <= on_.memory;
   }
   /// About the least that so many stages of each place take, by what programs took in fewer: ranks wait so much less.
   double least_in(int chunks) const {
@@ -207,11 +215,12 @@ class one_layout {
     }
     out.layout.costs = costs_of(chosen, out.ends, borders_);
   }
-  void price(staged_plan& out) const {
+  void price(staged_plan& out, int least = 0) const {
     out.plan = shard(planned_.g, less_ ? *less_ : decisions_, out.choices);
     target on = on_.lowered_for;
     on.prices = &of_all_;
-    out.price = price_of(model_, out.plan, out.layout, {machine_, options_.machine.known}, on, out.micro_batches);
+    out.price =
+        price_of(model_, out.plan, out.layout, {machine_, options_.machine.known}, on, out.micro_batches, least);
   }
 
   staged_plan base_;

@@ -39,10 +39,19 @@ class staged_search {
     if (options_.split_backward)
       by_programs(", backward split", 1 << 20, options_.machine.behind - 1,
                   [](one_layout& l, double ms) { return l.split_backward(ms); });
-    return std::move(best_);
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.ms() < b.ms(); });
+    for (found_plan& f : found_)
+      if (f.of->holds(f.plan)) return std::move(f.plan);
+    return std::nullopt;
   }
 
  private:
+  struct found_plan {
+    const one_layout* of = nullptr;
+    staged_plan plan;
+
+    double ms() const { return plan.price.ms; }
+  };
   static constexpr double never = std::numeric_limits<double>::infinity();
   struct candidate {
     double sums_ms = never;
@@ -74,7 +83,8 @@ class staged_search {
   // place such that so many may be faster.
   template <class Programs>
   void by_programs(const std::string& how, int chunks, double behind, const Programs& programs) {
-    const double ms = best_ ? best_->price.ms : never;
+    double ms = never;
+    for (const found_plan& f : found_) ms = std::min(ms, f.ms());
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (candidates_[i].sums_ms < ms * (1 + behind) && candidates_[i].of->least_in(chunks) < ms) numbers.push_back(i);
@@ -84,8 +94,8 @@ class staged_search {
       tell("programs of " + c.name + how);
       found[i] = programs(*c.of, ms);
     });
-    for (std::optional<staged_plan>& p : found)
-      if (p && (!best_ || p->price.ms < best_->price.ms)) best_ = std::move(p);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (found[i]) found_.push_back({candidates_[i].of.get(), std::move(*found[i])});
   }
 
   // All layouts in so many micro-batches, several at a time: first equal stages of each, then what is faster.
@@ -159,7 +169,7 @@ class staged_search {
   std::mutex telling_;
   known_passes passes_;
   std::vector<candidate> candidates_;  // the fastest first
-  std::optional<staged_plan> best_;
+  std::vector<found_plan> found_;
 };
 
 }  // namespace detail

@@ -17,8 +17,12 @@
 namespace cfp::inline v0_1 {
 
 struct stage_timeline {
+  struct slot_begin {
+    double ms = 0, busy = 0;  ///< since the step began, and of that what operators worked
+  };
   double ms = 0;
-  std::vector<double> busy;  ///< of each program, milliseconds in which its operators work
+  std::vector<double> busy;                    ///< of each program, milliseconds in which its operators work
+  std::vector<std::vector<slot_begin>> slots;  ///< of each program, when operators came to each of its slots
 
   /// Of the time of all ranks, the part in which operators do nothing.
   double idle() const { return idle_share(ms, busy); }
@@ -29,16 +33,21 @@ namespace detail {
 class stage_simulation {
  public:
   stage_simulation(const std::vector<program>& along, const std::vector<std::vector<double>>& ms, double contention,
-                   double hand_over)
-      : along_(along), ms_(ms), contention_(contention), hand_over_(hand_over), ranks_(along.size()) {
+                   double hand_over, bool is_alone = false)
+      : along_(along), ms_(ms), contention_(contention), hand_over_(hand_over), is_alone_(is_alone),
+        ranks_(along.size()) {
     for (std::size_t r = 0; r < along.size(); ++r) ranks_[r].order = order_of(along[r]);
   }
 
   stage_timeline run() {
     stage_timeline out;
-    out.busy.resize(ranks_.size());
+    out.busy.resize(ranks_.size()), out.slots.resize(ranks_.size());
     for (double step = 0; step < never; pass(step, out)) {
-      for (std::size_t r = 0; r < ranks_.size(); ++r) go_on(r);
+      for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        go_on(r);
+        for (std::vector<stage_timeline::slot_begin>& begun = out.slots[r]; is_past(r, begun.size());)
+          begun.push_back({now_, out.busy[r]});
+      }
       step = never;
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         rank& x = ranks_[r];
@@ -87,10 +96,13 @@ class stage_simulation {
     }
   };
 
+  bool is_past(std::size_t r, std::size_t slot) const {
+    return slot < along_[r].slots.size() && along_[r].slots[slot].first <= static_cast<int>(ranks_[r].at);
+  }
   // Whether the first of a stream beside can go on: of a send or a receive, if the other rank has come to it too.
   bool runs(std::size_t r, std::size_t stream) const {
     const instruction* const mine = first_of(r, stream);
-    if (mine == nullptr || !mine->crosses()) return mine != nullptr;
+    if (mine == nullptr || !mine->crosses() || is_alone_) return mine != nullptr;
     const auto with = static_cast<std::size_t>(mine->with), stream_there = 3 - stream;
     const instruction* const there = first_of(with, stream_there);
     return there != nullptr && there->with == static_cast<int>(r);
@@ -104,7 +116,8 @@ class stage_simulation {
   double rate(std::size_t r) const { return ranks_[r].beside_works ? 1 / contention_ : 1; }
   double side_rate(std::size_t r, std::size_t stream) const {
     const instruction& mine = *first_of(r, stream);
-    const bool slowed = ranks_[r].begun || (mine.crosses() && ranks_[static_cast<std::size_t>(mine.with)].begun);
+    const bool slowed =
+        ranks_[r].begun || (mine.crosses() && !is_alone_ && ranks_[static_cast<std::size_t>(mine.with)].begun);
     return slowed ? 1 / contention_ : 1;
   }
 
@@ -154,6 +167,7 @@ class stage_simulation {
   const std::vector<program>& along_;
   const std::vector<std::vector<double>>& ms_;
   const double contention_, hand_over_;
+  const bool is_alone_;  // nobody waits for another rank
   std::vector<rank> ranks_;
   double now_ = 0;
 };
@@ -166,6 +180,12 @@ class stage_simulation {
 inline stage_timeline simulate(const std::vector<program>& along, const std::vector<std::vector<double>>& ms,
                                double contention = 1, double hand_over = 0) {
   return detail::stage_simulation(along, ms, contention, hand_over).run();
+}
+
+/// The same, each program by itself: what it sends or receives takes its time, and the other one is always there.
+inline stage_timeline simulate_apart(const std::vector<program>& along, const std::vector<std::vector<double>>& ms,
+                                     double contention = 1, double hand_over = 0) {
+  return detail::stage_simulation(along, ms, contention, hand_over, true).run();
 }
 
 }  // namespace cfp
