@@ -2,6 +2,8 @@
 // slower than what people use.
 #include "../catch.hpp"
 
+#include "../from_environment.hpp"
+
 #include "small.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
@@ -288,6 +290,41 @@ std::pair<long, long> attention_in(const program& p, const graph& g) {
       out.second += !fused && i.kind == instruction::compute && g.at(part.op).op == &info<masked_softmax_t>;
   }
   return out;
+}
+
+TEST_CASE("what many micro-batches take follows from few, whatever the cut and the choices") {
+  const mesh_shape inside = mesh_of({2});
+  const auto model = [](int passes) { return model_of(2, passes); };
+  const graph g = model(2);
+  const decision_graph d = detail::decided(detail::planned_graph(g, sizeof(double)), inside, {}, {}, true);
+  std::mt19937 random(11);
+  double worst = 0, worst_roughly = 0, most_memory = 1;
+  for (long k = how_many(60, 12, 3); k > 0; --k)
+    for (const char* const name : {"1f1b", "zb_h1", "interleaved"}) {
+      const int places = 2 << random() % 2, chunks = std::string(name) == "interleaved" ? 2 : 1;
+      const machine m = some_machine(2 * places);
+      const described_prices prices(m, with_stages(inside, places));
+      target on = sizeof(double);
+      on.prices = &prices;
+      staged_layout layout{inside, places, chunks, name};
+      layout.first = random_cuts(g, layout.stages(), random);
+      const sharding plan = shard(g, d, random_choices(d, random));
+      const int many = 8 * places;
+      const staged_price from_few = price_of(model, plan, layout, {m}, on, many),
+                         roughly = price_of(model, plan, layout, {m}, on, many, true),
+                         all = detail::price_programs(model(many), plan, layout, {m}, on).price;
+      CAPTURE(name, places, layout.first, from_few.ms, all.ms, from_few.peak, all.peak);
+      worst = std::max(worst, std::fabs(from_few.ms / all.ms - 1));
+      worst_roughly = std::max(worst_roughly, std::fabs(roughly.ms / all.ms - 1));
+      most_memory = std::max(most_memory, static_cast<double>(all.peak) / static_cast<double>(from_few.peak));
+      CHECK(from_few.ms == Approx(all.ms).epsilon(0.01));
+      CHECK(from_few.idle == Approx(all.idle).margin(0.01));
+      if (chunks == 1) CHECK(roughly.ms == Approx(all.ms).epsilon(0.01));
+      CHECK(static_cast<double>(all.peak) <= 1.03 * static_cast<double>(from_few.peak));
+    }
+  if (std::getenv("CFP_PRINT"))
+    std::printf("micro-batches from few: at most %.2f%% off, roughly %.2f%%, %.2f%% less memory\n", 100 * worst,
+                100 * worst_roughly, 100 * (most_memory - 1));
 }
 
 TEST_CASE("attention is one kernel whatever order conversions have and whatever is computed again") {

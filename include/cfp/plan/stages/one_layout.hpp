@@ -44,24 +44,21 @@ class one_layout {
   /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, no plan is
   /// below `below`, or they are slower than that by more than is unsure.
   double of_equal_stages(double below) {
-    const auto more = [this] { return less(); };
-    stage_tables all(costs_, more, limits(on_.memory)), unlimited(costs_, more, limits(max_total_memory));
+    stage_tables all = tables_of_all(on_.memory), unlimited = tables_of_all(max_total_memory);
     const int places = base_.layout.places;
     passes_ms_ = all.passes_ms();
-    const auto is_slow = [&](stage_tables& t) {
-      const double ms = of_equal_stages(t, base_.ends, chosen_);
-      return ms < never && ms >= below * (1 + on_.unsure);
-    };
-    hopeless_ = places > all.segments() || all.least_ms(places) >= below || is_slow(unlimited) || is_slow(all);
+    const double slow = below * (1 + on_.unsure);
+    hopeless_ = places > all.segments() || all.least_ms(places) >= below || of_equal_stages(unlimited) >= slow;
+    if (!hopeless_) base_.sums_ms = of_equal_stages(all), hopeless_ = base_.sums_ms < never && base_.sums_ms >= slow;
     if (hopeless_) return never;
-    stage_tables lean(costs_, more, limits(on_.memory / 4 * 3));
+    stage_tables lean = tables_of_all(on_.memory / 4 * 3);
     if (!options_.all_choices) mix({&all, &lean});
-    base_.sums_ms = of_equal_stages(tables(on_.memory), base_.ends, chosen_);  // until more is known
+    base_.sums_ms = of_equal_stages(tables(on_.memory));  // until more is known
     if (base_.sums_ms < never) return base_.sums_ms;
     begin_ += on_.memory / 4;  // programs may take less than sums say
-    stage_tables loose(costs_, more, limits(begin_));
+    stage_tables loose = tables_of_all(begin_);
     if (!options_.all_choices) mix({&all, &lean, &loose});
-    return base_.sums_ms = of_equal_stages(tables(begin_), base_.ends, chosen_);
+    return base_.sums_ms = of_equal_stages(tables(begin_));
   }
   /// Milliseconds of a step that its passes take at least, on one place; after those of equal stages.
   double passes_ms() const { return passes_ms_; }
@@ -87,7 +84,7 @@ class one_layout {
   }
   /// Whether it fits too by programs of more micro-batches than were looked at: its price is that of these.
   bool holds(staged_plan& found) const {
-    price(found, 3 * found.layout.places);
+    price(found, false);
     return found.price.peak <= on_.memory;
   }
   /// About the least that so many stages of each place take, by what programs took in fewer: ranks wait so much less.
@@ -106,10 +103,8 @@ class one_layout {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr auto kind = staged_schedule::one_forward_one_backward;
-  static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr long most_simulated = 2000;
-  // Of one run within a limit, which programs decide in the end.
-  static constexpr double within_share = 0.02, within_gap = 0.01;
+  static constexpr double never = std::numeric_limits<double>::infinity(), within_share = 0.02, within_gap = 0.01;
+  static constexpr long most_simulated = 2000;  // programs decide in the end
 
   stage_costs priced_all(const decision_graph& d) {
     return priced_stages(planned_, segments_, d, base_.layout.inside, times_, on_.lowered_for, &conversions_.known);
@@ -128,10 +123,12 @@ class one_layout {
     l.within.gap = within_gap;
     return l;
   }
+  stage_tables tables_of_all(std::int64_t memory) {
+    return {costs_, [this] { return less(); }, limits(memory)};
+  }
   stage_tables& tables(std::int64_t memory) {
-    if (!options_.all_choices) return tables_.emplace(*mixed_, std::function<const run_costs*()>(), limits(memory));
-    return tables_.emplace(
-        costs_, [this] { return less(); }, limits(memory));
+    if (options_.all_choices) return tables_.emplace(tables_of_all(memory));
+    return tables_.emplace(*mixed_, std::function<const run_costs*()>(), limits(memory));
   }
 
   // The choices that others are made of: those of equal stages, with most and with fewest micro-batches under way, and
@@ -155,15 +152,14 @@ class one_layout {
     for (const auto& [s, choices] : some) of.take(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], choices, taken);
     mixed_.emplace(of, taken);
   }
-  double of_equal_stages(stage_tables& of, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
-    return even_.in(of, base_.layout, ends, chosen)
-               ? time_of(problem_of(of, base_.layout.places, borders_), kind, ends, chosen)
-               : never;
+  double of_equal_stages(stage_tables& of) {
+    if (!even_.in(of, base_.layout, base_.ends, chosen_)) return never;
+    return time_of(problem_of(of, base_.layout.places, borders_), kind, base_.ends, chosen_);
   }
   // The fastest stages by sums of parts, begun with equal ones.
   bool solve_within(double below) {
     const stage_problem p = problem_of(*tables_, base_.layout.places, borders_);
-    below = std::min(below, of_equal_stages(*tables_, base_.ends, chosen_) * (1 + 1e-9));
+    below = std::min(below, of_equal_stages(*tables_) * (1 + 1e-9));
     tables_->look_below(below, p.stages);
     const stage_solution s = best_stages(p, kind, most_simulated);
     if (!s.feasible()) return false;
@@ -194,7 +190,7 @@ class one_layout {
       }
       choose(out, chosen, schedule);
       const auto [known, fresh] = seen.try_emplace({out.ends, out.choices});
-      if (fresh) price(out), known->second = out.price.peak;
+      if (fresh) price(out, true), known->second = out.price.peak;
       const bool fits = known->second <= on_.memory;
       if (!fresh && fits) break;
       held.took(known->second);
@@ -215,19 +211,18 @@ class one_layout {
     }
     out.layout.costs = costs_of(chosen, out.ends, borders_);
   }
-  void price(staged_plan& out, int least = 0) const {
+  void price(staged_plan& out, bool roughly) const {
     out.plan = shard(planned_.g, less_ ? *less_ : decisions_, out.choices);
     target on = on_.lowered_for;
     on.prices = &of_all_;
     out.price =
-        price_of(model_, out.plan, out.layout, {machine_, options_.machine.known}, on, out.micro_batches, least);
+        price_of(model_, out.plan, out.layout, {machine_, options_.machine.known}, on, out.micro_batches, roughly);
   }
 
   staged_plan base_;
   bool hopeless_ = false;
-  double passes_ms_ = 0;
-  double priced_ms_ = 0;  // by programs that fit, in so many stages of each place; 0: not known
-  int priced_chunks_ = 1;
+  double passes_ms_ = 0, priced_ms_ = 0;  // by programs that fit, 0: not known,
+  int priced_chunks_ = 1;                 // in so many stages of each place
   const graph_of_passes model_;
   const machine& machine_;
   const planned_graph& planned_;

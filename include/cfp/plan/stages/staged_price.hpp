@@ -7,6 +7,8 @@
 #include <cfp/program/stages/lower_stages.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -57,27 +59,41 @@ inline priced_programs price_programs(const graph& g, const sharding& plan, cons
   return out;
 }
 
-// From how many micro-batches on each more of them does what the one before does, and takes no memory; 0: not known.
-inline int enough_micro_batches(const staged_layout& layout) {
-  if (layout.schedule == "1f1b" || layout.schedule == "zb_h1") return layout.places + 2;
-  return layout.schedule == "interleaved" ? 2 * layout.places : 0;
+// Of so many micro-batches those from which on each more of them does what the one before does; 0: not known.
+inline int enough_micro_batches(const staged_layout& layout, int micro_batches, bool roughly) {
+  if (layout.schedule != "1f1b" && layout.schedule != "zb_h1" && layout.schedule != "interleaved") return 0;
+  if (!roughly || micro_batches <= 3 * layout.places) return 3 * layout.places;
+  return layout.schedule == "interleaved" ? 2 * layout.places : layout.places + 2;
 }
 
 }  // namespace detail
 
-/// Priced by programs of few micro-batches where there are many, of at least `least`; what more of them take says a
-/// simulation of both schedules, whose slots take what those of the programs do.
+/// Priced by programs of few micro-batches where there are many. What more of them take says a simulation of both
+/// schedules, whose slots take what those of the programs do; where stages are interleaved programs of fewer say it,
+/// since they wait for one another's transfers too. Memory grows on as it did from fewer. `roughly`: by as few as say
+/// something, where micro-batches are many, and by slots alone.
 inline staged_price price_of(const graph_of_passes& model, const sharding& plan, const staged_layout& layout,
-                             const timed_machine& with, const target& on, int micro_batches, int least = 0) {
-  int enough = detail::enough_micro_batches(layout);
-  if (enough > 0) enough = std::max(enough, least);
-  if (enough == 0 || micro_batches <= enough)
-    return detail::price_programs(model(micro_batches), plan, layout, with, on).price;
-  const detail::priced_programs few = detail::price_programs(model(enough), plan, layout, with, on);
+                             const timed_machine& with, const target& on, int micro_batches, bool roughly = false) {
+  const int enough = detail::enough_micro_batches(layout, micro_batches, roughly), more = micro_batches - enough;
+  const auto by_programs = [&](int n) { return detail::price_programs(model(n), plan, layout, with, on); };
+  if (enough == 0 || more <= 0) return by_programs(micro_batches).price;
+  const detail::priced_programs few = by_programs(enough);
   const auto simulated = [&](int n) { return simulate(layout.schedule_of(n), few.costs.of_stage).ms; };
   staged_price out = few.price;
-  out.ms += simulated(micro_batches) - simulated(enough);
-  const double busy = (1 - few.price.idle) * few.price.ms + (micro_batches - enough) * few.costs.busy / layout.places;
+  double more_ms = simulated(micro_batches) - simulated(enough);
+  if (!roughly) {
+    const int fewer = enough - layout.places;
+    const staged_price before = by_programs(fewer).price;
+    const double times = static_cast<double>(more) / (enough - fewer);
+    if (layout.schedule == "interleaved") more_ms = (out.ms - before.ms) * times;
+    for (std::size_t place = 0; place < out.peaks.size(); ++place) {
+      const long grown = std::max(0L, out.peaks[place] - before.peaks[place]);
+      out.peaks[place] += std::lround(static_cast<double>(grown) * times);
+      out.peak = std::max(out.peak, out.peaks[place]);
+    }
+  }
+  const double busy = (1 - out.idle) * out.ms + more * few.costs.busy / layout.places;
+  out.ms += more_ms;
   out.idle = 1 - busy / out.ms;
   return out;
 }
