@@ -9,7 +9,7 @@
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/send_time.hpp>
-#include <cfp/profile/machine/stage_timeline.hpp>
+#include <cfp/profile/machine/slot_costs.hpp>
 #include <cfp/program/find_saved.hpp>
 #include <cfp/program/stages/lower_stages.hpp>
 
@@ -202,6 +202,15 @@ TEST_CASE("programs take what their schedule takes") {
       const pipeline_run expected = simulate(s, costs);
       CHECK(all.ms == Approx(expected.ms).epsilon(1e-9));
       CHECK(all.idle() == Approx(expected.idle()).epsilon(1e-9));
+      const slot_costs alone = costs_of_slots(simulate_apart(p.along, ms), s, {});
+      double busy = 0;
+      for (std::size_t stage = 0; stage < costs.size(); ++stage) {
+        const stage_cost &c = costs[stage], &found = alone.of_stage[stage];
+        busy += c.of(slot::forward) + c.of(slot::backward);
+        CHECK(found.forward == Approx(c.forward).epsilon(1e-9));
+        CHECK(found.of(slot::backward) == Approx(c.of(slot::backward)).epsilon(1e-9));
+      }
+      CHECK(alone.busy == Approx(busy).epsilon(1e-9));
     }
 }
 
