@@ -23,11 +23,8 @@
 #include <utility>
 #include <vector>
 
-namespace cfp::inline v0_1 {
+namespace cfp::inline v0_1::detail {
 
-namespace detail {
-
-// One model in micro-batches of so many rows, on one mesh inside and so many places.
 class one_layout {
  public:
   one_layout(const graph_of_rows& model, long rows, int micro_batches, const planned_graph& planned, const machine& m,
@@ -103,8 +100,10 @@ class one_layout {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr auto kind = staged_schedule::one_forward_one_backward;
-  static constexpr double never = std::numeric_limits<double>::infinity(), within_share = 0.02, within_gap = 0.01;
-  static constexpr long most_simulated = 2000;  // programs decide in the end
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr long most_simulated = 2000;
+  // Of one run within a limit, which programs decide in the end.
+  static constexpr double within_share = 0.02, within_gap = 0.01;
 
   stage_costs priced_all(const decision_graph& d) {
     return priced_stages(planned_, segments_, d, base_.layout.inside, times_, on_.lowered_for, &conversions_.known);
@@ -221,8 +220,9 @@ class one_layout {
 
   staged_plan base_;
   bool hopeless_ = false;
-  double passes_ms_ = 0, priced_ms_ = 0;  // by programs that fit, 0: not known,
-  int priced_chunks_ = 1;                 // in so many stages of each place
+  double passes_ms_ = 0;
+  double priced_ms_ = 0;  // by programs that fit, in so many stages of each place; 0: not known
+  int priced_chunks_ = 1;
   const graph_of_passes model_;
   const machine& machine_;
   const planned_graph& planned_;
@@ -245,6 +245,4 @@ class one_layout {
   std::vector<stage_option> chosen_;  // of the plan by sums
 };
 
-}  // namespace detail
-
-}  // namespace cfp
+}  // namespace cfp::inline v0_1::detail

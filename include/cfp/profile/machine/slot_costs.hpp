@@ -3,8 +3,8 @@
 
 #include <cfp/pipeline/simulate_pipeline.hpp>
 #include <cfp/profile/machine/stage_timeline.hpp>
+#include <cfp/profile/summary.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -16,16 +16,6 @@ struct slot_costs {
   std::vector<stage_cost> of_stage;
   double busy = 0;  ///< milliseconds that operators of all stages work for a micro-batch
 };
-
-namespace detail {
-
-inline double median(std::vector<double> some) {
-  const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
-  std::nth_element(some.begin(), middle, some.end());
-  return *middle;
-}
-
-}  // namespace detail
 
 /// Of programs that `lower_stages` made by schedule `s`, from a timeline of each by itself (`simulate_apart`): of slots
 /// of the same kind of a stage the median, since the first ones and the last ones do more. What stages send takes what
@@ -54,8 +44,8 @@ inline slot_costs costs_of_slots(const stage_timeline& apart, const pipeline_sch
     double& to = of.second == slot::forward            ? c.forward
                  : of.second == slot::backward_weights ? c.backward_weights
                                                        : c.backward_inputs;
-    to = detail::median(some);
-    out.busy += detail::median(busy[of]);
+    to = median(some);
+    out.busy += median(busy[of]);
   }
   return out;
 }
