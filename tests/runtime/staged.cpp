@@ -6,6 +6,7 @@
 #include "small.hpp"
 
 #include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/model/slices.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/send_time.hpp>
@@ -31,7 +32,7 @@ namespace {
 constexpr long rows = 2;  // of a micro-batch
 
 struct tiny_model {
-  graph g;
+  graph forward, g;  // the second with backward and updates
   text_layout inputs{};
   byte_text text() const {
     text_layout what = inputs;
@@ -40,10 +41,14 @@ struct tiny_model {
   }
 };
 
-tiny_model made(const std::string& family, int micro_batches) {
+training clipped(int micro_batches) {
   training how;
   how.micro_batches = micro_batches;
   how.clip = 1;
+  return how;
+}
+
+tiny_model made(const std::string& family, int micro_batches) {
   gpt_config c = tiny_config();
   c.attention_dropout = c.residual_dropout = c.embedding_dropout = 0.1;
   const auto small = [](auto config) {
@@ -51,14 +56,15 @@ tiny_model made(const std::string& family, int micro_batches) {
     return config;
   };
   tiny_model out;
-  if (family == "gpt") out.g = refine(gpt(small(c)));
-  if (family == "llama") out.g = refine(llama(small(read_llama(tiny("llama")))));
+  if (family == "gpt") out.forward = refine(gpt(small(c)));
+  if (family == "llama") out.forward = refine(llama(small(read_llama(tiny("llama")))));
   if (family == "t5") {
-    out.g = refine(t5(small(read_t5(tiny("t5")))));
+    out.forward = refine(t5(small(read_t5(tiny("t5")))));
     out.inputs = t5_layout(small(read_t5(tiny("t5"))));
   }
-  if (family == "mixtral") out.g = refine(mixtral(small(read_llama(tiny("mixtral"))), read_experts(tiny("mixtral"))));
-  out.g = differentiate(out.g, how);
+  if (family == "mixtral")
+    out.forward = refine(mixtral(small(read_llama(tiny("mixtral"))), read_experts(tiny("mixtral"))));
+  out.g = differentiate(out.forward, clipped(micro_batches));
   return out;
 }
 
@@ -70,10 +76,27 @@ const std::vector<schedule_case> schedules = {
     {"gpipe", gpipe},
     {"1f1b", one_forward_one_backward},
     {"interleaved", [](int ranks, int m) { return interleaved(ranks, 2, (m + ranks - 1) / ranks * ranks); }},
+    {"terapipe", [](int ranks, int m) { return terapipe(ranks, m, 2); }},
+    {"seq1f1b", [](int ranks, int m) { return sequence_1f1b(ranks, m, 2); }},
     {"zb_h1", zero_bubble_h1},
     {"zb_h2", zero_bubble_h2},
     {"chimera", [](int ranks, int m) { return chimera((ranks + 1) / 2 * 2, (m + 1) / 2 * 2); }},
 };
+
+// What a schedule runs: the model cut, and where its dimension is in slices, cut so too.
+sliced_graph in_stages(const graph& forward, std::vector<int> cuts, const pipeline_schedule& s, const training& how,
+                       const char* dimension, std::vector<long> lengths) {
+  if (s.slices == 1) return {differentiate(forward, how), std::move(cuts)};
+  sliced_graph out = in_slices(forward, cuts, dimension, lengths);
+  out.g = differentiate(out.g, how);
+  return out;
+}
+// Parts of `all`, at random.
+std::vector<long> random_lengths(int slices, long all, std::mt19937& random) {
+  std::vector<long> out(static_cast<std::size_t>(slices), 1);
+  for (long left = all - slices; left > 0; --left) ++out[random() % out.size()];
+  return out;
+}
 
 // A random sharding of the stages, with what is kept at random too.
 sharding random_sharding(const graph& g, const mesh_shape& mesh, std::mt19937& random) {
@@ -112,11 +135,12 @@ void check_counts(backend& on, const stage_programs& p, const batch_source& data
 void check_trains(const std::string& family, const pipeline_schedule& s, const mesh_shape& of_stage,
                   std::mt19937& random) {
   const tiny_model model = made(family, s.micro_batches);
-  stage_layout layout{random_cuts(model.g, s.stages, random), s, {}};
+  const sliced_graph staged = in_stages(model.forward, random_cuts(model.forward, s.stages / s.slices, random), s,
+                                        clipped(s.micro_batches), "sequence", random_lengths(s.slices, 8, random));
   schedule order;
   order.overlap = random() % 2 == 0;
-  const stage_programs p =
-      lower_stages(model.g, of_stage, random_sharding(model.g, of_stage, random), layout, sizeof(double), order);
+  const stage_programs p = lower_stages(staged.g, of_stage, random_sharding(staged.g, of_stage, random),
+                                        {staged.first, s, {}}, sizeof(double), order);
   const byte_text text = model.text();
   const trained alone = train_on(single(model.g, sizeof(double)), model.g, text, 4, 3);
   CHECK(all_changed(alone));
@@ -176,7 +200,7 @@ TEST_CASE("a send takes its latency and its bytes, over links that all ranks of 
 TEST_CASE("programs take what their schedule takes") {
   training how;
   how.micro_batches = 4;
-  const graph g = differentiate(refine(fragile_model(8)), how);
+  const graph forward = refine(fragile_model(8));
   std::mt19937 random(37);
   for (const schedule_case& made_by : schedules)
     for (const int ranks : {2, 4}) {
@@ -184,7 +208,8 @@ TEST_CASE("programs take what their schedule takes") {
       std::vector<stage_cost> costs(static_cast<std::size_t>(s.stages));
       for (stage_cost& c : costs)
         c.forward = 1 + static_cast<double>(random() % 8) / 8, c.backward_inputs = 1.25, c.backward_weights = 1.5;
-      const stage_programs p = lower_stages(g, {}, sharding::replicated(g), {layers_of(g, s.stages), s, costs});
+      const sliced_graph in = in_stages(forward, layers_of(forward, s.stages / s.slices), s, how, "batch", {1, 1});
+      const stage_programs p = lower_stages(in.g, {}, sharding::replicated(in.g), {in.first, s, costs});
       std::vector<std::vector<double>> ms;  // the first operator of a slot takes all its time
       for (std::size_t r = 0; r < p.along.size(); ++r) {
         const program& mine = p.along[r];
@@ -250,12 +275,14 @@ TEST_CASE("stages take as much memory for many micro-batches as for few, and lit
 TEST_CASE("a rank that fails in any slot ends all of them") {
   training how;
   how.micro_batches = 4;
-  const graph g = differentiate(refine(fragile_model(4)), how);
+  const graph forward = refine(fragile_model(4));
   const batch_source data = [](long) { return batch{{"x", std::vector<float>(16, 0.5f)}}; };
   std::mt19937 random(31);
   for (const schedule_case& s : schedules) {
     const pipeline_schedule order = s.of(2, 4);
-    const stage_programs p = lower_stages(g, {}, sharding::replicated(g), {layers_of(g, order.stages), order, {}});
+    const sliced_graph in =
+        in_stages(forward, layers_of(forward, order.stages / order.slices), order, how, "batch", {1, 1});
+    const stage_programs p = lower_stages(in.g, {}, sharding::replicated(in.g), {in.first, order, {}});
     const auto trains = [&](long until) {
       const auto on = threads(p.along[0].mesh, number::float32, kernels_of<fragile_t>());
       on->set_deadline(std::chrono::seconds(20));
@@ -291,12 +318,71 @@ TEST_CASE("every schedule trains as one rank does, cut anywhere") {
       for (const int ranks : {2, 3, 4})
         for (const int inside : {1, 2}) {
           if (std::string(s.name) == "chimera" && ranks == 3) continue;
+          if (s.of(ranks, 4).slices > 1 && (family == "t5" || family == "mixtral")) continue;  // see below
           if (count++ % every != 0) continue;
           INFO(family << ", " << s.name << " on " << ranks << " x " << inside);
           mesh_shape of_stage;
           if (inside > 1) of_stage = mesh_of({inside});
           check_trains(family, s.of(ranks, 4), of_stage, random);
         }
+}
+
+TEST_CASE("slices of every number and length train as one rank does, on the programs of a place alone too") {
+  std::mt19937 random(43);
+  for (const std::string family : {"gpt", "llama"})
+    for (const int slices : {1, 3, 8})
+      for (const int ranks : {1, 2}) {
+        INFO(family << " in " << slices << " slices on " << ranks);
+        const bool first = random() % 2 == 0;
+        const pipeline_schedule s = first ? terapipe(ranks, 2, slices) : sequence_1f1b(ranks, 2, slices);
+        check_trains(family, s, random() % 2 == 0 ? mesh_of({2}) : mesh_shape(), random);
+      }
+}
+
+// One head that sees so far ahead, of four positions.
+graph attending(double reach) {
+  model net;
+  const dimension batch{"batch", 2}, heads{"heads", 1}, width{"width", 8};
+  const tensor x = net.input("x", {batch, heads, {"sequence", 4}, width}, element::real, {});
+  const tensor score = scores(x, x), max = masked_max(score, 1.0, reach), sum = masked_sum(score, max, 1.0, reach);
+  const tensor seen = weighted_sum(masked_softmax(score, max, sum, 1.0, reach), x);
+  net.recorded.loss = op<"b h s d, b h s d -> ">{}(seen, seen).id;
+  return refine(net.recorded);
+}
+// Sentences of compilers and models are broken into lines.
+std::string in_one_line(std::string s) {
+  for (std::size_t at; (at = s.find("\n  ")) != std::string::npos;) s.replace(at, 3, s[at - 1] == '.' ? "" : " ");
+  return s;
+}
+
+TEST_CASE("what needs all of a sequence at once cannot be cut into slices") {
+  const auto says = [](const graph& forward, const char* dimension, std::vector<long> lengths,
+                       std::vector<int> cuts = {}) -> std::string {
+    try {
+      in_slices(forward, cuts, dimension, lengths);
+    } catch (const cfp::error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const graph gpt = made("gpt", 1).forward;
+  CHECK(says(gpt, "sequence", {3, 5}).empty());
+  CHECK(says(gpt, "sequence", {3, 4}) == "2 slices of 'sequence' have 7 positions together, the model 8");
+  CHECK(says(gpt, "sequence", {8, 0}) == "a slice has 0 positions: each has one at least");
+  CHECK(says(gpt, "embedding", {3, 5}) == "no input of the model has a dimension 'embedding' to be sliced");
+  CHECK(says(gpt, "sequence", {3, 5}, {0}) ==
+        "stage 1 begins with operation 0: stages begin with forward operations, each after the one before");
+  CHECK(says(made("gpt", 1).g, "sequence", {3, 5}) == "slices are of a model before it is differentiated");
+  const auto ends = [](const std::string& said, const std::string& with) {
+    INFO(said);
+    CHECK(in_one_line(said).ends_with(with + ", so 'sequence' cannot be cut into slices"));
+  };
+  ends(says(made("t5", 1).forward, "sequence", {3, 5}),
+       "it reads the whole of decoder.block.0.layer.0.SelfAttention.relative_attention_bias.lookup along with slices");
+  ends(says(made("mixtral", 1).forward, "sequence", {3, 5}), "queue_places needs all of it at once");
+  ends(says(attending(everywhere), "sequence", {2, 2}),
+       "what is made of x needs all of it at once, as no mask keeps a position from what comes after it");
+  CHECK(says(attending(-1), "sequence", {2, 2}).empty());
 }
 
 TEST_CASE("a step of one micro-batch runs in stages too") {

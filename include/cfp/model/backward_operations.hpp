@@ -33,7 +33,9 @@ struct backward_operations {
     const pattern z = o.r.results[0];
     for (int i = 0; i < o.operands.size(); ++i) {
       if (i == o.op->index_operand || !sums.wants(o.operands[i])) continue;
-      if (o.op->body == op_body::product) {
+      if (o.op->body == op_body::pieces) {
+        emit(forward, info<piece_t>, {{z}, 1}, {{dz[0]}, 1}, i, true);
+      } else if (o.op->body == op_body::product) {
         emit(forward, *o.op, {{z, o.r.operands[1 - i]}, 2}, {{dz[0], o.operands[1 - i]}, 2}, i, false);
       } else if (o.op->unit && o.op->index_operand >= 0) {
         const int k = o.op->index_operand;
@@ -65,7 +67,7 @@ struct backward_operations {
     const operation from = g.at(forward);
     o.op = &op;
     o.r.factors = from.r.factors;
-    o.sizes = from.sizes;
+    o.sizes = from.sizes, o.first = from.first, o.whole = from.whole;
     o.r.operands = patterns;
     o.r.results.push(from.r.operands[target]);
     if (keep_marks) o.r.coordinates = from.r.coordinates;
@@ -85,7 +87,7 @@ struct backward_operations {
   static constexpr void drop_unused(operation& o) {
     signed char renamed[max_factors] = {};
     rule out;
-    factor_sizes sizes;
+    factor_sizes sizes, first, whole;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       bool used = o.r.coordinates.contains(static_cast<signed char>(f));
       for (const pattern& p : o.r.operands) used = used || p.dim_of(f) >= 0;
@@ -94,6 +96,7 @@ struct backward_operations {
       if (!used) continue;
       out.factors.push(o.r.factors[f]);
       sizes.push(o.sizes[f]);
+      if (!o.first.empty()) first.push(o.first[f]), whole.push(o.whole[f]);
     }
     const auto rename = [&](const pattern& p) {
       pattern q;
@@ -106,7 +109,7 @@ struct backward_operations {
     for (signed char f : o.r.coordinates) out.coordinates.push(renamed[f]);
     out.combine = o.r.combine;
     o.r = out;
-    o.sizes = sizes;
+    o.sizes = sizes, o.first = first, o.whole = whole;
   }
 
   // Gradient written out as steps.
@@ -149,7 +152,7 @@ struct backward_operations {
     o.op = step.op;
     o.r.factors = from.r.factors;
     for (factor& f : o.r.factors) f.one_hot = f.whole = false;
-    o.sizes = from.sizes;
+    o.sizes = from.sizes, o.first = from.first, o.whole = from.whole;
     const auto translate = [&](const pattern& p) {
       pattern out;
       for (int i = 0; i < p.factors.size(); ++i) {

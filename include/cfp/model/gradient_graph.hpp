@@ -3,6 +3,7 @@
 
 #include <cfp/model/graph.hpp>
 #include <cfp/op/catalogue.hpp>
+#include <cfp/op/pieces.hpp>
 
 namespace cfp::inline v0_1::detail {
 

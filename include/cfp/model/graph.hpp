@@ -46,7 +46,8 @@ struct value {
   element type = element::real;
   value_role role = value_role::activation;
   int producer = -1;  ///< operation, or -1
-  int of = -1;        ///< the value this is a gradient or state of
+  int of = -1;        ///< the value this is a gradient or state of, or an input that this one is a slice of
+  long first = 0;     ///< of a slice: where in the dimension that it is cut along it begins
   filling fill;
   source_place at{};  ///< the call that made it, or what it is a gradient or state of
 
@@ -64,9 +65,15 @@ struct operation {
   list<int, max_results> results;
   list<double, 8> scalars;
   phase when = phase::forward;
-  int origin = -1;  ///< backward operations: the forward operation this is a gradient of
-  int hub = -1;     ///< sums of gradients and updates: the value they belong to
-  long times = 1;   ///< how many equal ones, one behind the other, a forward operation stands for (`repeat_layers`)
+  int origin = -1;     ///< backward operations: the forward operation this is a gradient of
+  int hub = -1;        ///< sums of gradients and updates: the value they belong to
+  factor_sizes first;  ///< of a slice (`in_slices`): where in the whole each factor begins; else empty
+  factor_sizes whole;  ///< and how long that is
+  int slice_of = -1;   ///< number of the forward operation of the model as it was traced
+  long times = 1;      ///< how many equal ones, one behind the other, a forward operation stands for (`repeat_layers`)
+
+  constexpr long first_of(int f) const { return first.empty() ? 0 : first[f]; }
+  constexpr long whole_of(int f) const { return whole.empty() ? sizes[f] : whole[f]; }
 };
 
 /// What a vector holds per value or operation. Classes, because not every standard library fills a vector of plain

@@ -213,7 +213,10 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   const parsed_rule read = rule_of(op, operands);
   const binding b = bind(op, read, operands, given);
   if (b.problem) return fail(problem);
-  operation o{&op, b.r, b.sizes, operands, {}, scalars};
+  operation o;
+  o.op = &op;
+  o.r = b.r, o.sizes = b.sizes;
+  o.operands = operands, o.scalars = scalars;
   o.times = times;
   if (scalars.size() != op.scalars)
     return fail_at(op, "is given ", static_cast<long>(scalars.size()), " numbers behind its operands, takes ",

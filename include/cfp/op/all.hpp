@@ -6,6 +6,7 @@
 #include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/optimizer.hpp>
+#include <cfp/op/pieces.hpp>
 #include <cfp/op/routing.hpp>
 #include <cfp/op/softmax.hpp>
 

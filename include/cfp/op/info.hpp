@@ -32,6 +32,7 @@ enum class op_body : std::uint8_t {
   product,     ///< the same with multiplication of two operands: a tensor contraction, left to a matrix library
   unstack,     ///< result i is the slice i of the whole factor the results lack
   stack,       ///< its inverse
+  pieces,      ///< each element from where the operands have it, which lie one behind the other along a dimension
   update,      ///< optimizer step: results overwrite operands
   accumulate,  ///< adds the second operand to the first, in place; the first time it overwrites it
   routine,     ///< a kernel of its own that sees the whole of its `whole` factors
@@ -43,8 +44,10 @@ struct op_info {
   std::string_view rule;
   op_body body = op_body::map;
   linearity linear = linearity::none;
-  int scalars = 0;                                    ///< how many numbers follow the operands of a functor
-  int index_operand = -1;                             ///< which operand holds indices
+  int scalars = 0;         ///< how many numbers follow the operands of a functor
+  int index_operand = -1;  ///< which operand holds indices
+  int reach = -1;  ///< which scalar says how far ahead of the first coordinate the functor looks along the second: of
+                   ///< what lies beyond it makes 0, or nothing where it takes a maximum
   bool unit = false;                                  ///< its derivative along every operand is one
   bool statistic = false;                             ///< a row statistic: the operator that takes it owns its gradient
   std::array<const op_info*, max_operands> slopes{};  ///< operators dz * d(functor)/d(operand i)

@@ -14,6 +14,7 @@ struct schedule_sizes {
   int ranks = 4;
   int micro_batches = 8;
   int chunks = 2;        ///< of interleaved: stages of each rank
+  int slices = 4;        ///< of terapipe and seq1f1b: of each micro-batch
   stage_cost cost = {};  ///< of chimera: what its order is made for
 };
 
@@ -27,6 +28,9 @@ inline constexpr std::array named_schedules{
     named_schedule{"1f1b", [](const schedule_sizes& s) { return one_forward_one_backward(s.ranks, s.micro_batches); }},
     named_schedule{"interleaved",
                    [](const schedule_sizes& s) { return interleaved(s.ranks, s.chunks, s.micro_batches); }},
+    named_schedule{"terapipe", [](const schedule_sizes& s) { return terapipe(s.ranks, s.micro_batches, s.slices); }},
+    named_schedule{"seq1f1b",
+                   [](const schedule_sizes& s) { return sequence_1f1b(s.ranks, s.micro_batches, s.slices); }},
     named_schedule{"zb_h1", [](const schedule_sizes& s) { return zero_bubble_h1(s.ranks, s.micro_batches); }},
     named_schedule{"zb_h2", [](const schedule_sizes& s) { return zero_bubble_h2(s.ranks, s.micro_batches); }},
     named_schedule{"chimera", [](const schedule_sizes& s) { return chimera(s.ranks, s.micro_batches, s.cost); }},

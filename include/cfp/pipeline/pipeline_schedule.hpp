@@ -53,7 +53,11 @@ struct pipeline_schedule {
   std::vector<std::vector<slot>> ranks;  ///< what each does, in order
   int batch = 0;  ///< micro-batches that a step has; less than all where steps follow one another without a break
   weights_read reads = weights_read::stashed;
+  int slices = 1;  ///< of each micro-batch: stage s, slice k is stage s * slices + k here, all of s on one rank
 
+  /// The stage that forward of one waits for, or that waits for it; none: below 0, `stages` or above.
+  int before(int stage) const { return stage - slices; }
+  int after(int stage) const { return stage + slices; }
   int count() const { return static_cast<int>(ranks.size()); }
 };
 
@@ -123,6 +127,9 @@ class slot_places {
 /// backward on the same rank, whole or in both halves, and counts all in an update.
 inline void check(const pipeline_schedule& s) {
   const detail::slot_places places(s);
+  if (s.slices < 1 || s.stages % s.slices != 0)
+    throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages in slices of " +
+                    std::to_string(s.slices) + ": each stage has as many slices");
   std::map<std::pair<int, int>, int> last_update;  // by rank and stage, where it stands
   for (int r = 0; r < s.count(); ++r)
     for (std::size_t i = 0; i < s.ranks[static_cast<std::size_t>(r)].size(); ++i)
@@ -144,6 +151,13 @@ inline void check(const pipeline_schedule& s) {
         if (back && (back.rank != forward.rank || back.at < forward.at))
           fail({slot::backward, stage, m}, " does not follow its forward on the same rank");
       if (inputs && weights.at < inputs.at) fail({slot::backward_weights, stage, m}, " stands before that for inputs");
+      if (stage % s.slices > 0) {  // what a slice leaves for the next, and the next for its backward
+        const auto last = places.of(slot::forward, stage - 1, m), behind = places.of_inputs(stage - 1, m);
+        if (!last || last.rank != forward.rank || last.at > forward.at)
+          fail({slot::forward, stage, m}, " does not follow that of the slice before it on the same rank");
+        if (behind && behind.at < (whole ? whole.at : inputs.at))
+          fail({slot::backward, stage, m}, " does not precede that of the slice before it");
+      }
       const auto update = last_update.find({forward.rank, stage});
       if (update == last_update.end() || update->second < (whole ? whole.at : weights.at))
         fail({slot::backward, stage, m}, " is followed by no update");

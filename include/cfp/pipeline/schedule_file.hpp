@@ -22,13 +22,15 @@ class schedule_reader : json_reader<bad_input> {
 
   pipeline_schedule read() const {
     const json all = parsed();
-    only(all, "a schedule", {"version", "name", "stages", "micro_batches", "batch", "reads", "ranks"}, "schedules");
+    only(all, "a schedule", {"version", "name", "stages", "micro_batches", "slices", "batch", "reads", "ranks"},
+         "schedules");
     check_version(all, "a schedule", 1);
     pipeline_schedule out;
     out.name = text(member(all, "a schedule", "name"), "name");
     if (out.name.empty() || out.name.size() > 60 || !is_name(out.name))
       refuse("name must be letters, digits and _, 1 to 60 of them, is '" + out.name.substr(0, 100) + "'");
     out.stages = count(all, "stages"), out.micro_batches = count(all, "micro_batches"), out.batch = count(all, "batch");
+    if (all.contains("slices")) out.slices = count(all, "slices");
     const std::string reads = text(member(all, "a schedule", "reads"), "reads");
     const auto* const known = std::find(read_names.begin(), read_names.end(), reads);
     if (known == read_names.end()) refuse("reads must be stashed, delayed or newest, is '" + reads + "'");
@@ -83,6 +85,7 @@ inline std::string write_schedule(const pipeline_schedule& s) {
                              {"batch", s.batch},
                              {"reads", detail::read_names[static_cast<std::size_t>(s.reads)]},
                              {"ranks", nlohmann::ordered_json::array()}};
+  if (s.slices > 1) out["slices"] = s.slices;
   for (const std::vector<slot>& mine : s.ranks) {
     nlohmann::ordered_json words = nlohmann::ordered_json::array();
     for (const slot& x : mine)

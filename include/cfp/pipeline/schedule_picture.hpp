@@ -21,6 +21,11 @@ inline constexpr slot_look slot_looks[] = {{"forward", "#8ecae6"},
                                            {"backward for weights", "#fb8500"},
                                            {"update", "#6a994e"}};
 
+/// What a slot is counted as: its micro-batch, or the slice of all micro-batches in turn.
+inline int number_of(const pipeline_schedule& s, const slot& x) {
+  return x.micro_batch * s.slices + x.stage % s.slices;
+}
+
 class schedule_svg {
  public:
   schedule_svg(const pipeline_schedule& s, const pipeline_run& run) : s_(s), run_(run) {}
@@ -31,8 +36,9 @@ class schedule_svg {
         width, height);
     out_ += "font-family=\"sans-serif\" font-size=\"12\">\n";
     put("<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n", width, height);
-    put("<text x=\"%d\" y=\"18\">%s: %d stages, %d micro-batches; %.4g ms, %.1f%% idle</text>\n", left, s_.name.c_str(),
-        s_.stages, s_.micro_batches, run_.ms, 100 * run_.idle());
+    const std::string slices = s_.slices > 1 ? " of " + std::to_string(s_.slices) + " slices" : "";
+    put("<text x=\"%d\" y=\"18\">%s: %d stages, %d micro-batches%s; %.4g ms, %.1f%% idle</text>\n", left,
+        s_.name.c_str(), s_.stages / s_.slices, s_.micro_batches, slices.c_str(), run_.ms, 100 * run_.idle());
     for (int r = 0; r < s_.count(); ++r) row_of(r);
     legend(height - 10);
     return out_ + "</svg>\n";
@@ -59,16 +65,18 @@ class schedule_svg {
       const slot_times& t = run_.slots[static_cast<std::size_t>(r)][i];
       const double wide = x(t.end) - x(t.begin);
       if (wide <= 0) continue;
-      // Of several stages of a rank the later ones are lighter.
+      // Of several stages or slices of a rank the later ones are lighter.
       put("<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\" stroke=\"white\" "
           "stroke-width=\"0.6\"><title>%s</title></rect>\n",
-          x(t.begin), y + 2, wide, row - 4, slot_looks[mine[i].kind].colour,
-          1 - 0.5 * (mine[i].stage / s_.count()) / std::max(1, s_.stages / s_.count()), describe(mine[i]).c_str());
+          x(t.begin), y + 2, wide, row - 4, slot_looks[mine[i].kind].colour, 1 - 0.5 * lightness(mine[i]),
+          describe(mine[i]).c_str());
       if (wide > 12)
         put("<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" font-size=\"10\">%d</text>\n",
-            (x(t.begin) + x(t.end)) / 2, y + 17, mine[i].micro_batch);
+            (x(t.begin) + x(t.end)) / 2, y + 17, number_of(s_, mine[i]));
     }
   }
+  int lightness_of(const slot& x) const { return s_.slices > 1 ? x.stage % s_.slices : x.stage / s_.count(); }
+  double lightness(const slot& x) const { return lightness_of(x) / std::max(1.0, 1.0 * s_.stages / s_.count()); }
   void legend(int y) {
     int at = left;
     for (int kind = 0; kind < 5; ++kind) {
@@ -96,7 +104,7 @@ inline std::string svg_of(const pipeline_schedule& s, const pipeline_run& run) {
 }
 
 /// Lines of text, a character for each `ms` (> 0) of time: the micro-batch's last digit forward, letters from a on
-/// backward.
+/// backward; of slices their number over all micro-batches.
 inline std::string text_of(const pipeline_schedule& s, const pipeline_run& run, double ms) {
   std::string out;
   for (int r = 0; r < s.count(); ++r) {
@@ -104,9 +112,10 @@ inline std::string text_of(const pipeline_schedule& s, const pipeline_run& run, 
     std::string line(static_cast<std::size_t>(run.ms / ms + 0.5), '.');
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const slot_times& t = run.slots[static_cast<std::size_t>(r)][i];
-      const char c = mine[i].kind == slot::forward  ? static_cast<char>('0' + mine[i].micro_batch % 10)
+      const int number = detail::number_of(s, mine[i]);
+      const char c = mine[i].kind == slot::forward  ? static_cast<char>('0' + number % 10)
                      : mine[i].kind == slot::update ? '='
-                                                    : static_cast<char>('a' + mine[i].micro_batch % 26);
+                                                    : static_cast<char>('a' + number % 26);
       for (auto k = static_cast<std::size_t>(t.begin / ms + 0.5);
            k < line.size() && static_cast<double>(k) + 0.5 < t.end / ms; ++k)
         line[k] = c;

@@ -91,9 +91,10 @@ class pipeline_simulation {
 
   // Where what a slot waits for stands, beside what its own rank did before: of the neighbouring stage.
   slot_places::place waits_for(const slot& x) const {
-    if (x.kind == slot::forward && x.stage > 0) return places_.of(slot::forward, x.stage - 1, x.micro_batch);
-    if ((x.kind == slot::backward || x.kind == slot::backward_inputs) && x.stage + 1 < s_.stages)
-      return places_.of_inputs(x.stage + 1, x.micro_batch);
+    if (x.kind == slot::forward && s_.before(x.stage) >= 0)
+      return places_.of(slot::forward, s_.before(x.stage), x.micro_batch);
+    if ((x.kind == slot::backward || x.kind == slot::backward_inputs) && s_.after(x.stage) < s_.stages)
+      return places_.of_inputs(s_.after(x.stage), x.micro_batch);
     return {};
   }
 
@@ -132,9 +133,9 @@ class pipeline_simulation {
   // The rank that waits for what a slot makes, or -1.
   int receiver(const slot& x) const {
     if (x.kind == slot::forward)
-      return x.stage + 1 < s_.stages ? places_.of(slot::forward, x.stage + 1, x.micro_batch).rank : -1;
+      return s_.after(x.stage) < s_.stages ? places_.of(slot::forward, s_.after(x.stage), x.micro_batch).rank : -1;
     if (x.kind == slot::backward || x.kind == slot::backward_inputs)
-      return x.stage > 0 ? places_.of_inputs(x.stage - 1, x.micro_batch).rank : -1;
+      return s_.before(x.stage) >= 0 ? places_.of_inputs(s_.before(x.stage), x.micro_batch).rank : -1;
     return -1;
   }
 

@@ -33,6 +33,7 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
   call c;
   c.op = &g.at(i.op);
   c.forward = c.op->origin >= 0 ? c.op->origin : i.op;
+  if (const int slice_of = g.at(c.forward).slice_of; slice_of >= 0) c.forward = slice_of;
   const rule& r = c.op->r;
   c.factors = r.factors.size();
   for (int f = 0; f < c.factors; ++f) {
@@ -43,7 +44,7 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
         piece = piece * p.mesh.size(a) + p.mesh.coordinate(device, a);
       }
     c.size[f] = c.op->sizes[f] / pieces;
-    c.start[f] = piece * c.size[f];
+    c.start[f] = c.op->first_of(f) + piece * c.size[f];
   }
   const auto bind = [&](call_tensor& t, const pattern& pat, const buffer& b) {
     long step = 1;

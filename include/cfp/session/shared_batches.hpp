@@ -46,14 +46,15 @@ class shared_batches {
   /// The graph must outlive this.
   shared_batches(const graph& g, batch_source source) : graph_(g), source_(std::move(source)) {
     for (int v = 0; v < g.value_count(); ++v)
-      if (g[v].role == value_role::input && g[v].producer < 0) inputs_.push_back(v);
+      if (g[v].role == value_role::input && g[v].producer < 0) (g[v].of < 0 ? inputs_ : slices_).push_back(v);
   }
 
   /// Gives a pass its inputs.
   void feed(loaded_program& to, long number) {
     const std::shared_ptr<const batch> data = at(number);
-    for (const int v : inputs_)
-      std::visit([&](const auto& x) { to.give(v, std::span(x)); }, data->at(std::string(graph_[v].label.view())));
+    for (const std::vector<int>* some : {&inputs_, &slices_})
+      for (const int v : *some)
+        std::visit([&](const auto& x) { to.give(v, std::span(x)); }, data->at(std::string(graph_[v].label.view())));
   }
 
   /// Throws bad_input if data did not fit the model, or what the source threw; after the job.
@@ -68,9 +69,10 @@ class shared_batches {
     for (const auto& [n, data] : kept_)
       if (n == number) return data;
     try {
-      auto data = std::make_shared<const batch>(source_(number));
+      auto data = std::make_shared<batch>(source_(number));
       check_names(*data, number);
       for (const int v : inputs_) check(*data, graph_[v], number);
+      for (const int v : slices_) data->emplace(graph_[v].label.view(), slice(*data, graph_[v]));
       if (kept_.size() >= 4) kept_.erase(kept_.begin());
       kept_.emplace_back(number, data);
       return data;
@@ -97,6 +99,26 @@ class shared_batches {
         throw bad_input("batch " + std::to_string(number) + ": the model has no input '" + label + "'" +
                         (nearest.empty() ? "" : "; the nearest one is '" + nearest + "'"));
     }
+  }
+
+  // Of an input: rows of it, where the dimension that it is cut along is the outermost of each.
+  array slice(const batch& data, const value& v) const {
+    const value& whole = graph_[v.of];
+    int d = 0;
+    while (d + 1 < v.rank() && v.shape[d] == whole.shape[d]) ++d;
+    std::size_t inner = 1, outer = 1;
+    for (int k = 0; k < v.rank(); ++k) (k < d ? outer : inner) *= static_cast<std::size_t>(k == d ? 1 : v.shape[k]);
+    const auto take = [&](const auto& all) -> array {
+      std::remove_cvref_t<decltype(all)> out;
+      const auto of = [&](long positions) { return static_cast<std::size_t>(positions) * inner; };
+      out.reserve(outer * of(v.shape[d]));
+      for (std::size_t row = 0; row < outer; ++row) {
+        const auto from = all.begin() + static_cast<std::ptrdiff_t>(row * of(whole.shape[d]) + of(v.first));
+        out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(of(v.shape[d])));
+      }
+      return out;
+    };
+    return std::visit(take, data.at(std::string(whole.label.view())));
   }
 
   static void check(const batch& data, const value& v, long number) {
@@ -130,7 +152,7 @@ class shared_batches {
 
   const graph& graph_;
   const batch_source source_;
-  std::vector<int> inputs_;
+  std::vector<int> inputs_, slices_;
   std::mutex mutex_;
   std::vector<std::pair<long, std::shared_ptr<const batch>>> kept_;
   std::exception_ptr mistake_;

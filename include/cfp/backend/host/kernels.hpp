@@ -7,6 +7,7 @@
 #include <cfp/backend/host/update_kernels.hpp>
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/op/all.hpp>
+#include <cfp/program/piece_copy.hpp>
 
 #include <string>
 #include <unordered_map>
@@ -46,6 +47,25 @@ void run_unstack(const call& c) {
       else
         for (long i = 0; i < n; ++i) s[i * ss] = w[i * sw];
     });
+  }
+}
+
+/// What a result takes of each operand, where they lie one behind the other.
+template <class T>
+void run_pieces(const call& c) {
+  for (int k = 0; k < c.r().operands.size(); ++k) {
+    const piece_copy piece(c, k);
+    if (piece.is_nothing) continue;
+    loop_nest<2> rows = piece.loops;
+    const int last = rows.depth > 0 ? --rows.depth : 0;
+    const long n = piece.loops.depth > 0 ? rows.size[last] : 1;
+    for (long row = 0; row < rows.count(); ++row) {
+      long at[2] = {piece.from, piece.to}, index[max_factors] = {};
+      rows.locate(row, c, at, index);
+      const T* const from = static_cast<const T*>(c.operand[k].data) + at[0];
+      T* const to = static_cast<T*>(c.result[0].data) + at[1];
+      for (long i = 0; i < n; ++i) to[i * rows.stride[1][last]] = from[i * rows.stride[0][last]];
+    }
   }
 }
 
@@ -109,7 +129,7 @@ void run_dropout(const call& c) {
         first += (c.start[f] + rest % c.size[f]) * step;
         rest /= c.size[f];
       }
-      step *= c.op->sizes[f];
+      step *= c.op->whole_of(f);
     }
     const T* const x = in + row * n;
     T* const y = out + row * n;
@@ -159,6 +179,7 @@ class kernels {
       case op_body::product: return stored_as<T, &run_product<wide>>();
       case op_body::unstack: return stored_as<T, &run_unstack<wide, false>>();
       case op_body::stack: return stored_as<T, &run_unstack<wide, true>>();
+      case op_body::pieces: return stored_as<T, &run_pieces<wide>>();
       case op_body::update: return update_of<T>(op);
       case op_body::accumulate: return stored_as<T, &run_accumulate<wide>>();
       case op_body::map:

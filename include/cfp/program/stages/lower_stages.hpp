@@ -51,7 +51,7 @@ inline stage_programs lower_stages(const graph& training, const mesh_shape& of_s
   sharding all = with_stages(plan);
   all.assigned.resize(out.g.operations.size());
   all.materialised.resize(out.g.values.size());
-  add_up_by_stage(out.g, all, stage_operations(out.g, layout.first));
+  add_up_by_stage(out.g, all, stage_operations(out.g, layout.first, layout.schedule.slices));
   const mesh_shape mesh = with_stages(of_stage, layout.schedule.count());
   out.along = detail::stages_lowerer(out.g, mesh, all, layout, on).run();
   for (program& p : out.along) on.complete(p, out.g, order);

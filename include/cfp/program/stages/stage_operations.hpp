@@ -43,7 +43,9 @@ class stage_operations {
  public:
   /// Stage s begins with forward operation `first[s - 1]`; throws bad_input unless these ascend and there are such.
   /// Backward runs where forward did, what weights need where the first operation is that reads them.
-  stage_operations(const graph& g, const std::vector<int>& first) : g_(g), stage_(g.operations.size()) {
+  /// Of `slices` stages in turn, which are of one place, sums of gradients are made as their parts come.
+  stage_operations(const graph& g, const std::vector<int>& first, int slices = 1)
+      : g_(g), slices_(slices), stage_(g.operations.size()) {
     for (std::size_t k = 0; k < first.size(); ++k)
       if (first[k] <= (k == 0 ? 0 : first[k - 1]) || first[k] >= g.size() || g.at(first[k]).when != phase::forward)
         throw bad_input("stage " + std::to_string(k + 1) + " begins with operation " + std::to_string(first[k]) +
@@ -75,6 +77,8 @@ class stage_operations {
 
   int stages() const { return static_cast<int>(slots_.size()); }
   int of(int operation) const { return stage_[at(operation)]; }
+  /// The same where slices of a stage are one.
+  int unsliced(int operation) const { return stage_[at(operation)] / slices_; }
   /// Those of a slot, in an order in which they can run; of an update none.
   const std::vector<int>& in(slot::kind_t kind, int stage) const { return slots_[at(stage)][kind]; }
   /// The slot a forward or backward operation is in, where backward is in halves, or is not.
@@ -93,7 +97,8 @@ class stage_operations {
     int where = -1, last = -1;
     for (const int v : o.operands)
       if (const int p = g_[v].producer; p >= 0) {
-        where = last < 0 || stage_[at(p)] == where ? stage_[at(p)] : -1;
+        const int mine = stage_[at(p)];  // backward of a slice follows that of the next
+        where = last < 0 ? mine : where >= 0 && mine / slices_ == where / slices_ ? std::min(mine, where) : -1;
         last = p;
       }
     const bool sums = o.when == phase::backward && o.op->body != op_body::accumulate;
@@ -136,6 +141,7 @@ class stage_operations {
   }
 
   const graph& g_;
+  int slices_;
   std::vector<int> stage_;
   std::vector<std::array<std::vector<int>, 5>> slots_;  // [stage][kind]
   std::vector<bool> waited_for_;                        // per operation: others do, in backward

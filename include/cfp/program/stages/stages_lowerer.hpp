@@ -24,8 +24,8 @@ class stages_lowerer {
  public:
   stages_lowerer(const graph& g, const mesh_shape& mesh, const sharding& plan, const stage_layout& layout,
                  const target& on)
-      : g_(g), mesh_(mesh), plan_(plan), s_(layout.schedule), conversions_(on.prices), stages_(g, layout.first),
-        crossings_(g, stages_, s_, simulate(s_, costs_of(layout))) {
+      : g_(g), mesh_(mesh), plan_(plan), s_(layout.schedule), conversions_(on.prices),
+        stages_(g, layout.first, s_.slices), crossings_(g, stages_, s_, simulate(s_, costs_of(layout))) {
     for (int r = 0; r < s_.count(); ++r) ranks_.emplace_back(g_, mesh_, plan_, on.real_bytes, &conversions_, r);
     for (int o = 0; o < g_.size(); ++o)
       if (g_.at(o).when == phase::update) updates_.push_back(o);

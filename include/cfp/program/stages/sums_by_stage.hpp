@@ -34,12 +34,12 @@ class sums_by_stage {
       add_ = maker;
       for (const int part : g_.at(maker).operands) find_parts(part, weight, by_stage);
     } else {
-      by_stage[maker < 0 ? 0 : stages_.of(maker)].push_back(v);
+      by_stage[maker < 0 ? 0 : stages_.unsliced(maker)].push_back(v);
     }
   }
 
   void split(int o) {
-    const int weight = g_.at(o).hub, owner = stages_.of(o);
+    const int weight = g_.at(o).hub, owner = stages_.unsliced(o);
     std::map<int, std::vector<int>> by_stage;
     find_parts(g_.at(o).operands[1], weight, by_stage);
     if (by_stage.size() < 2 || by_stage.find(owner) == by_stage.end()) return;

@@ -73,7 +73,7 @@ void run_dropout(const Queue& q, const call& c, const step_state* state) {
   for (int d = dims.factors.size() - 1; d >= 0; --d) {
     whole.stride[dims.factors[d]] = step;
     first += c.start[dims.factors[d]] * step;
-    step *= c.op->sizes[dims.factors[d]];
+    step *= c.op->whole_of(dims.factors[d]);
   }
   const call_tensor* all[3] = {&c.operand[0], &c.result[0], &whole};
   loop_nest<3> loops;

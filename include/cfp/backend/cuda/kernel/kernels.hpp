@@ -63,6 +63,7 @@ struct routines {
   static void queue_places(const Queue& q, const call& c, const surroundings&) { run_queue_places<T>(q, c); }
   static void unstack(const Queue& q, const call& c, const surroundings&) { run_slices<T>(q, c, false); }
   static void stack(const Queue& q, const call& c, const surroundings&) { run_slices<T>(q, c, true); }
+  static void pieces(const Queue& q, const call& c, const surroundings&) { run_pieces<T>(q, c); }
 };
 template <class... Op>
 constexpr auto indices_of(op_list<Op...>) {
@@ -141,6 +142,7 @@ class kernels {
     switch (op.body) {
       case op_body::unstack: return {&routines::unstack, nullptr};
       case op_body::stack: return {&routines::stack, nullptr};
+      case op_body::pieces: return {&routines::pieces, nullptr};
       case op_body::update:
         if (is_adafactor(op)) return {&routines::template one<&routines::adafactor>, nullptr};
         if (&op == &info<mean_square_t>) return {&routines::template one<&routines::mean_squares>, nullptr};

@@ -6,6 +6,7 @@
 #include <cfp/backend/cuda/kernel/scatter_kernel.hpp>
 #include <cfp/backend/cuda/kernel/transpose_kernel.hpp>
 #include <cfp/core/bad_input.hpp>
+#include <cfp/program/piece_copy.hpp>
 
 namespace cfp::inline v0_1::cuda {
 
@@ -109,6 +110,29 @@ void run_map(const Queue& q, const call& c, void* workspace) {
   else
     throw bad_input("operator '" + std::string(Op::label()) +
                     "' reduces nothing by its own rule and is not made to stand with one that does");
+}
+
+/// What a result takes of each operand, where they lie one behind the other.
+template <class T, class Queue>
+void run_pieces(const Queue& q, const call& c) {
+  for (int k = 0; k < c.r().operands.size(); ++k) {
+    const piece_copy piece(c, k);
+    if (piece.is_nothing) continue;
+    const int depth = piece.loops.depth;
+    chain_call bound;
+    bound.dims = depth > 0 ? depth - 1 : 0;
+    bound.length = depth > 0 ? piece.loops.size[depth - 1] : 1;
+    for (int d = 0; d < bound.dims; ++d) bound.size[d] = piece.loops.size[d];
+    const auto bind = [&](chain_tensor& to, const call_tensor& t, int side, long first) {
+      to.wide = t.wide;
+      to.data = static_cast<std::byte*>(t.data) + first * (to.wide ? 4 : static_cast<long>(sizeof(T)));
+      for (int d = 0; d < bound.dims; ++d) to.stride[d] = piece.loops.stride[side][d];
+      to.along = depth > 0 ? piece.loops.stride[side][depth - 1] : 1;
+    };
+    bind(bound.input[0], c.operand[k], 0, piece.from);
+    bind(bound.result[0], c.result[0], 1, piece.to);
+    detail::run_copy<T>(q, bound);
+  }
 }
 
 /// Copies between a tensor and the slices of its whole factor, up to three slices at a time.
