@@ -159,7 +159,10 @@ void add_schedule(CLI::App& app, arguments& a) {
   app.add_option("--chunks", a.chunks, "stages of a rank, if interleaved")
       ->check(within(1, 1000))
       ->capture_default_str();
-  app.add_option("--forward", a.forward, "milliseconds of a stage and a micro-batch")
+  app.add_option("--slices", a.slices, "parts of a micro-batch's sequence, if terapipe or seq1f1b")
+      ->check(within(1, 1000))
+      ->capture_default_str();
+  app.add_option("--forward", a.forward, "milliseconds of a stage and a micro-batch, or a slice of it")
       ->check(within(0.0, 1e9))
       ->capture_default_str();
   app.add_option("--backward", a.backward, "the same of its backward; half of it for inputs, where that is apart")

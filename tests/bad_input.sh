@@ -183,6 +183,7 @@ refused "6 micro-batches on 4 ranks with 2 stages each" schedule interleaved --m
 refused "the product of these is at most" schedule 1f1b --ranks 4096 --micro-batches 100000
 refused "--forward and --backward are both 0" schedule gpipe --forward 0 --backward 0
 refused "--chunks: a rank has one stage unless" schedule gpipe --chunks 2
+refused "--slices: a micro-batch is whole unless the schedule is terapipe or seq1f1b" schedule gpipe --slices 2
 "$cfp" schedule gpipe --save-schedule "$dir/schedule" > "$dir/out" || { echo "FAILED: a schedule is not written"; failed=1; }
 refused "--ranks: the schedule of $dir/schedule is as long as it is" schedule "$dir/schedule" --ranks 2
 sed -i 's/"f0.3",//' "$dir/schedule"

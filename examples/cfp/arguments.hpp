@@ -39,7 +39,7 @@ struct arguments {
   std::string save_machine;
   // schedules of a pipeline
   std::string pipeline = "1f1b", svg, save_schedule;
-  int ranks = 4, chunks = 2;
+  int ranks = 4, chunks = 2, slices = 4;
   double forward = 1, backward = 2, send = 0;
   // training
   long steps = 10, save_every = 0;

@@ -32,21 +32,26 @@ cfp::pipeline_schedule asked_for(const arguments& a, const cfp::stage_cost& cost
   const auto named = [&](const cfp::named_schedule& s) { return s.name == a.pipeline; };
   if (std::none_of(cfp::named_schedules.begin(), cfp::named_schedules.end(), named))
     if (const std::optional<std::string> text = cfp::detail::whole_file(a.pipeline)) {
-      refuse(a, {"--ranks", "--micro-batches", "--chunks"}, "the schedule of " + a.pipeline + " is as long as it is");
+      refuse(a, {"--ranks", "--micro-batches", "--chunks", "--slices"},
+             "the schedule of " + a.pipeline + " is as long as it is");
       return cfp::read_schedule(*text, a.pipeline);
     }
   if (a.pipeline != "interleaved") refuse(a, {"--chunks"}, "a rank has one stage unless the schedule is interleaved");
+  if (a.pipeline != "terapipe" && a.pipeline != "seq1f1b")
+    refuse(a, {"--slices"}, "a micro-batch is whole unless the schedule is terapipe or seq1f1b");
   const int micro_batches = a.is_given("--micro-batches") ? a.micro_batches : 2 * a.ranks;
-  return cfp::schedule_named(a.pipeline, {a.ranks, micro_batches, a.chunks, cost});
+  return cfp::schedule_named(a.pipeline, {a.ranks, micro_batches, a.chunks, cost, a.slices});
 }
 
 void print(const cfp::pipeline_schedule& s, const cfp::pipeline_run& run, const cfp::stage_cost& cost) {
-  std::cout << printed("%s: %d stages on %d ranks, %d micro-batches; forward %.4g ms, backward %.4g\n\n",
-                       s.name.c_str(), s.stages, s.count(), s.micro_batches, cost.forward,
+  const std::string slices = s.slices > 1 ? printed(" of %d slices", s.slices) : "";
+  std::cout << printed("%s: %d stages on %d ranks, %d micro-batches%s; forward %.4g ms, backward %.4g\n\n",
+                       s.name.c_str(), s.stages / s.slices, s.count(), s.micro_batches, slices.c_str(), cost.forward,
                        cost.backward_inputs + cost.backward_weights)
             << cfp::text_of(s, run, std::max(run.ms / 100, std::min(1.0, cost.forward)))
             << printed("\n%.6g ms, %.2f%% idle\n", run.ms, 100 * run.idle());
-  std::string kept = "kept at most, in micro-batches of a stage, by rank:";
+  std::string kept = s.slices > 1 ? "kept at most, in slices of a stage, by rank:"
+                                  : "kept at most, in micro-batches of a stage, by rank:";
   for (const double k : run.peak) {
     const std::string one = printed(" %g", k);
     if (kept.size() - (kept.rfind('\n') + 1) + one.size() > 100) kept += "\n ";

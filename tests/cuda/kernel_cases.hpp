@@ -156,6 +156,7 @@ class both_kernels {
       o.sizes.push(c.size[f] * pieces);
       text += " " + std::string(is.label.view()) + " " + std::to_string(c.size[f]);
     }
+    if (a.op->body == op_body::pieces) lay_pieces(c, o, random);
     for (double s : a.scalars) o.scalars.push(s);
     c.step = 3;
     c.pass = 1;
@@ -235,6 +236,17 @@ class both_kernels {
       if (i >= 0)
         FAIL_CHECK("result " << k << " element " << i << " is " << found[k][i] << ", expected: " << expected[k][i]);
     }
+  }
+
+  // Where pieces begin: of two, one behind the other.
+  static void lay_pieces(call& c, const operation& o, std::mt19937& random) {
+    const int all = o.r.find("all"), before = o.r.find("before"), next = o.r.find("next");
+    const long first = before >= 0 ? c.size[before] : static_cast<long>(random() % 5);
+    const long rest = before >= 0 ? 0 : static_cast<long>(random() % 5);
+    c.start[all] = static_cast<long>(random() % 3);
+    if (before >= 0) c.start[before] = c.start[all];
+    c.start[next] = c.start[all] + first;
+    c.size[all] = first + c.size[next] + rest;
   }
 
   /// The step that a sum takes elements from, or -1.

@@ -86,11 +86,15 @@ void check_elements() {
   all.push_back(own<add_positions_t>("nn"));
   all.push_back(own<split_qkv_t>("n", 0, {}, {{"three", 3}}));
   all.push_back(own<cfp::detail::join_qkv_t>("nnn", 0, {}, {{"three", 3}}));
+  all.push_back(with<join_t>("a before b, a next b -> a all b; whole before next all", "nn"));
+  all.push_back(with<piece_t>("a all b -> a next b; whole all next", "n"));
   all.push_back(own<dispatch_t>("c"));
   all.push_back(own<combine_t>("ncp"));
   all.push_back(own<queue_places_t>("n", 0, {2}, {{"experts", 5}}));
   all.push_back(own<queue_places_t>("n", 0, {1}, {{"s", 300}, {"experts", 8}}));
   for (int dots = 1; dots <= 3; ++dots) {
+    all.push_back(own<join_t>("nn", dots - 1));
+    all.push_back(own<piece_t>("n", dots - 1));
     all.push_back(own<dropout_t>("n", dots, {0.3}));
     all.push_back(own<cfp::detail::dropout_input_t>("n", dots, {0.3}));
   }

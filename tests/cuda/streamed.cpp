@@ -11,6 +11,7 @@
 #include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/emulated_gpus.hpp>
 #include <cfp/model/read_mesh.hpp>
+#include <cfp/model/slices.hpp>
 #include <cfp/pipeline/chimera.hpp>
 #include <cfp/pipeline/phased_schedules.hpp>
 #include <cfp/profile/table.hpp>
@@ -177,14 +178,17 @@ TEST_CASE("stages of a pipeline in streams and graphs train to the bit as those 
   training how;
   how.clip = 1;
   how.micro_batches = 4;
-  const graph g = differentiate(refine(gpt(c)), how);
-  const byte_text text(some_text(), 2, 8, 5, {.positions = g.find("positions") >= 0});
+  const graph forward = refine(gpt(c));
+  const byte_text text(some_text(), 2, 8, 5, {.positions = true});
   train_options remember;
   remember.keep_changes = true;
   std::mt19937 random(7);
-  for (const pipeline_schedule& s :
-       {gpipe(2, 4), one_forward_one_backward(2, 4), interleaved(2, 2, 4), zero_bubble_h1(3, 4), chimera(2, 4)}) {
+  for (const pipeline_schedule& s : {gpipe(2, 4), one_forward_one_backward(2, 4), interleaved(2, 2, 4),
+                                     zero_bubble_h1(3, 4), chimera(2, 4), sequence_1f1b(2, 4, 2)}) {
     CAPTURE(s.name);
+    sliced_graph cut{forward, random_cuts(forward, s.stages / s.slices, random)};
+    if (s.slices > 1) cut = in_slices(forward, cut.first, "sequence", {3, 5});
+    const graph g = differentiate(cut.g, how);
     const mesh_shape inside = mesh_of({s.count() == 2 ? 2 : 1});
     stand_in::reset();
     {
@@ -192,9 +196,8 @@ TEST_CASE("stages of a pipeline in streams and graphs train to the bit as those 
       const std::unique_ptr<backend> here = streamed::gpus_with<streamed::host_products>(mesh, number::float32),
                                      at_once = emulated_gpus(mesh, number::float32);
       const decision_graph d = decisions(g, parallel_blocks(g), inside, axis_choice::regathered);
-      const stage_programs p =
-          lower_stages(g, inside, shard(g, d, random_choices(d, random)), {random_cuts(g, s.stages, random), s, {}},
-                       here->lowered_for(), {.overlap = s.count() == 2});
+      const stage_programs p = lower_stages(g, inside, shard(g, d, random_choices(d, random)), {cut.first, s, {}},
+                                            here->lowered_for(), {.overlap = s.count() == 2});
       const auto trained_on = [&](backend& on, std::vector<std::vector<traffic>>& sent) {
         sent.resize(static_cast<std::size_t>(mesh.devices()));
         shared_batches batches(p.g, text);

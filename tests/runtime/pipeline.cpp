@@ -140,6 +140,32 @@ TEST_CASE("slices of tokens take the sum of their times and K - 1 times the long
   CHECK(simulate(gpipe(stages, count), costs).ms == Approx(14 + 5 * 5.0));
 }
 
+TEST_CASE(
+    "micro-batches in K slices stand idle for (D - 1) of (K M + D - 1) slots, whole or one forward, one backward") {
+  for (const int stages : {1, 2, 4, 8})
+    for (const int micro_batches : {1, 2, 4})
+      for (const int slices : {1, 2, 5}) {
+        const int all = slices * micro_batches;
+        const double idle = (stages - 1.0) / (all + stages - 1);
+        const pipeline_run tera = simulate(terapipe(stages, micro_batches, slices), equal(stages * slices));
+        const pipeline_run one = simulate(sequence_1f1b(stages, micro_batches, slices), equal(stages * slices));
+        CAPTURE(stages, micro_batches, slices);
+        CHECK(tera.idle() == Approx(idle).margin(exact));
+        CHECK(one.idle() == Approx(idle).margin(exact));
+        for (int i = 0; i < stages; ++i) {
+          CHECK(tera.peak[static_cast<std::size_t>(i)] == all);
+          CHECK(one.peak[static_cast<std::size_t>(i)] == std::min(stages - i + slices - 1, all));
+        }
+      }
+  // Of uneven slices, as in the formula: forward alone.
+  const std::vector<double> times{5, 4, 3, 1.5, 0.5};
+  std::vector<stage_cost> costs(6 * 5);
+  for (std::size_t s = 0; s < costs.size(); ++s) {
+    costs[s].forward = times[s % 5], costs[s].backward_inputs = costs[s].backward_weights = 0;
+  }
+  CHECK(simulate(terapipe(6, 1, 5), costs).ms == Approx(14 + 5 * 5.0));
+}
+
 TEST_CASE("what is sent goes one after the other, and is waited for") {
   stage_cost c;
   c.send_forward = c.send_backward = 0.5;
@@ -169,6 +195,16 @@ TEST_CASE("a schedule that cannot be is refused in words") {
   std::swap(s.ranks[0][1], s.ranks[0][2]);
   CHECK(contains(refused([&] { simulate(s, equal(2)); }), "waits for itself"));
   CHECK(contains(refused([&] { simulate(one_forward_one_backward(2, 2), equal(3)); }), "one for each stage"));
+  s = terapipe(2, 1, 2);
+  std::swap(s.ranks[0][0], s.ranks[0][1]);
+  CHECK(contains(refused([&] { check(s); }), "forward of micro-batch 0 by stage 1 does not follow that of the slice"));
+  s = terapipe(2, 1, 2);
+  std::swap(s.ranks[0][2], s.ranks[0][4]);
+  CHECK(
+      contains(refused([&] { check(s); }), "backward of micro-batch 0 by stage 1 does not precede that of the slice"));
+  s = terapipe(2, 1, 2);
+  s.slices = 3;
+  CHECK(contains(refused([&] { check(s); }), "4 stages in slices of 3"));
 }
 
 TEST_CASE("sizes that a schedule cannot have are refused in words") {
@@ -182,11 +218,12 @@ TEST_CASE("sizes that a schedule cannot have are refused in words") {
 
 TEST_CASE("a schedule written to a file is read as it was, and drawn slot by slot") {
   for (const named_schedule& named : named_schedules) {
-    const pipeline_schedule s = named.of({4, 8, 2, {}});
+    const pipeline_schedule s = named.of({4, 8, 2, {}, 3});
     const pipeline_schedule again = read_schedule(write_schedule(s));
     CHECK(again.name == named.name);
     CHECK(again.ranks == s.ranks);
     CHECK((again.stages == s.stages && again.micro_batches == 8 && again.batch == s.batch && again.reads == s.reads));
+    CHECK(again.slices == s.slices);
     stage_cost c;
     c.update = 1;
     const pipeline_run run = simulate(s, std::vector<stage_cost>(static_cast<std::size_t>(s.stages), c));

@@ -214,9 +214,7 @@ constexpr int model::record(const op_info& op, const list<int, max_operands>& op
   const binding b = bind(op, read, operands, given);
   if (b.problem) return fail(problem);
   operation o;
-  o.op = &op;
-  o.r = b.r, o.sizes = b.sizes;
-  o.operands = operands, o.scalars = scalars;
+  o.op = &op, o.r = b.r, o.sizes = b.sizes, o.operands = operands, o.scalars = scalars;
   o.times = times;
   if (scalars.size() != op.scalars)
     return fail_at(op, "is given ", static_cast<long>(scalars.size()), " numbers behind its operands, takes ",

@@ -14,8 +14,8 @@ struct schedule_sizes {
   int ranks = 4;
   int micro_batches = 8;
   int chunks = 2;        ///< of interleaved: stages of each rank
-  int slices = 4;        ///< of terapipe and seq1f1b: of each micro-batch
   stage_cost cost = {};  ///< of chimera: what its order is made for
+  int slices = 4;        ///< of terapipe and seq1f1b: of each micro-batch
 };
 
 struct named_schedule {

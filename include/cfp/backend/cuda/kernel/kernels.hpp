@@ -242,10 +242,8 @@ void kernels<T, Queue>::add_part() {
     add_some_chains<Part>(row_chains{}, detail::indices_of(row_chains{}));
   } else {
     table_[&info<queue_places_t>] = {&routines::queue_places, nullptr};
-    // The same elements fall out.
     table_[&info<dropout_t>] = table_[&info<cfp::detail::dropout_input_t>] = {&routines::dropout, nullptr};
-    add_chains(column_chains{});
-    add_chains(flat_chains{});
+    add_chains(column_chains{}), add_chains(flat_chains{});
   }
 }
 
