@@ -135,6 +135,8 @@ json published(const json& row) {
   if (row.contains("memory_gib")) {  // 96 GB at 2.4 TB/s
     m.device.memory = 96l << 30;
     m.device.bandwidth *= 2.4 / 3.35;
+  } else {
+    m.device.weight_products = "float8";  // NVIDIA's
   }
   tell("published: " + c.model);
   const graph g = trained(c, m.devices());

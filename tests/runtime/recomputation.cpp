@@ -208,17 +208,27 @@ class layer_memory {
   static constexpr double b = 2, s = 128, h = 256, a = 4;
 
   layer_memory(int t, const char* wishes, keeping::inside_t inside, bool inputs, bool fused)
-      : mesh_(mesh_of({t})), on_(fused ? cuda::catalogue_target(number::bfloat16) : target(2)),
-        bytes(live(4, wishes, inside, inputs) - live(3, wishes, inside, inputs)) {}
+      : layer_memory(t, fused, [=](const planned& p) {
+          return kept_as(p, wishes,
+                         [&](const keeping& how) { return how.inside <= inside && (how.inputs || !inputs); });
+        }) {}
+  // Of what no contraction makes nothing is kept.
+  layer_memory(int t, const char* wishes)
+      : layer_memory(t, true, [=](const planned& p) {
+          return recomputed_to(keeping::costly, kept_as(p, wishes, [](const keeping&) { return false; }), p.d);
+        }) {}
 
  private:
-  double live(long layers, const char* wishes, keeping::inside_t inside, bool inputs) const {
+  template <class Choices>
+  layer_memory(int t, bool fused, const Choices& choices)
+      : mesh_(mesh_of({t})), on_(fused ? cuda::catalogue_target(number::bfloat16) : target(2)),
+        bytes(live(4, choices) - live(3, choices)) {}
+  template <class Choices>
+  double live(long layers, const Choices& choices_of) const {
     const gpt_config c =
         gpt_of(layers, static_cast<long>(b), static_cast<long>(s), static_cast<long>(h), static_cast<long>(a));
     const planned p(differentiate(refine(gpt(c))), mesh_, on_);
-    const std::vector<int> choices =
-        kept_as(p, wishes, [&](const keeping& how) { return how.inside <= inside && (how.inputs || !inputs); });
-    const program code = realise("one", p.g, mesh_, p.d, choices, on_).code;
+    const program code = realise("one", p.g, mesh_, p.d, choices_of(p), on_).code;
     const std::vector<long> live = live_bytes(code);
     for (std::size_t i = 0; i < code.code.size(); ++i)
       if (p.g.at(code.code[i].op).when != phase::forward || code.code[i].again) return static_cast<double>(live[i]);
@@ -257,6 +267,9 @@ TEST_CASE("activations of a transformer layer take what is published (arXiv 2205
     // With the sequence split between, two norms that products read are kept as they were gathered.
     CHECK(m(t, sequences, keeping::all, true, true).bytes == 4 * sbh + (28 * sbh + norms + attention + weights) / t);
     CHECK(m(t, sequences, keeping::nothing, false, true).bytes == (2 * sbh + norms + weights) / t + biases);
+    // Gathered again, and what GELU makes computed again: what is left of 34 are what norms, GELU and the projection
+    // behind attention read, and queries, keys and values.
+    CHECK(m(t, sequences).bytes == (20 * sbh + norms + attention + weights) / t);
   }
 }
 

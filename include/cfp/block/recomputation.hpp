@@ -23,6 +23,7 @@ struct remade_tensor {
   int from = 0, to = 0;    ///< parts
   std::vector<int> unit;   ///< operations of that part that compute it, or what is only rearranged to it, together
   std::vector<int> chain;  ///< those that make it of what backward has there, ascending; none if that has it itself
+  bool cheap = true;       ///< no contraction is among them
 };
 
 /// A tensor of another segment that backward of one other part alone reads: it may rest on the host for that.
@@ -156,6 +157,7 @@ class recomputation_finder {
     const std::vector<int> from = units_of(v, p);
     for (const int unit : from) of_unit[unit].leaving = true;
     remade_tensor made{v, p, to, {}, own ? std::vector<int>() : chain_of(v, p)};
+    for (const int o : made.chain) made.cheap = made.cheap && !contracts(o);
     for (const int o : s_.parts[at(p)].forward)
       if (std::find(from.begin(), from.end(), saved_.unit[at(o)]) != from.end()) made.unit.push_back(o);
     out_.remade.push_back(std::move(made));

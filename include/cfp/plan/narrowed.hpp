@@ -29,24 +29,29 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
 }
 
 /// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
-/// than `least`; what it reads of others is not kept either, if nothing else is. Weights and their state rest where
-/// said, or as near as they may.
-inline std::size_t leanest(const decision& d, keeping::inside_t least, keeping::resting_t on_host = {}) {
+/// than `least`; what it reads of others is not kept either, if nothing else is, or if `inputs` says so. Weights and
+/// their state rest where said, or as near as they may.
+inline std::size_t leanest(const decision& d, keeping::inside_t least, keeping::resting_t on_host = {},
+                           bool inputs = true) {
   std::size_t best = 0;
   const keeping::resting_t there = std::min(on_host, d.furthest_rest());
   for (std::size_t c = 0; c < d.kept.size(); c += d.kept_all())
-    if (const keeping k = d.kept[c];
-        k.inside <= least && (k.inputs || least == keeping::nothing) && !k.border_on_host && k.rests == there)
+    if (const keeping k = d.kept[c]; k.inside <= least && (k.inputs || !inputs || least == keeping::nothing) &&
+                                     !k.border_on_host && k.rests == there)
       best = c;
   return best;
 }
 
-/// The same choices, keeping so little.
+/// The same choices, keeping so little; where contractions are kept also what parts read of one another, if it is cheap
+/// to compute again: it is gathered once more then.
 inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> choices, const decision_graph& d,
                                       keeping::resting_t on_host = {}) {
+  std::vector<bool> keeps_inputs(d.nodes.size(), least != keeping::costly);
+  for (const remade_tensor& r : d.remade)
+    if (!r.cheap) keeps_inputs[static_cast<std::size_t>(r.to)] = true;
   for (std::size_t n = 0; n < d.nodes.size(); ++n)
-    choices[n] =
-        static_cast<int>(leanest(d.nodes[n], least, on_host)) + choices[n] % static_cast<int>(d.nodes[n].kept_all());
+    choices[n] = static_cast<int>(leanest(d.nodes[n], least, on_host, keeps_inputs[n])) +
+                 choices[n] % static_cast<int>(d.nodes[n].kept_all());
   return choices;
 }
 
