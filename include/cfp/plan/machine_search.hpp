@@ -127,17 +127,13 @@ class machine_search {
     }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
-    // And what people do where their plans do not fit: compute all again, and where that does not, use the host.
     for (std::size_t n = 0, all = known.usual.size(); n < all; ++n) {
       const evaluated e = known.usual[n];
-      bool fits = e.fits;
-      for (const keeping::resting_t on_host : {keeping::on_device, keeping::state_on_host, keeping::weights_on_host}) {
-        if (fits || on_host > d_.furthest_rest() || options_.over()) break;
-        keeping how;
-        how.rests = on_host;
-        known.usual.push_back(
-            estimate(e.p.name + ", all recomputed" + describe(how), least_kept(e.p.choices, d_, on_host), e.order));
-        fits = known.usual.back().fits;
+      if (e.fits) continue;
+      for (const auto& [how, choices] : leaner(e.p.choices, d_)) {
+        if (options_.over()) break;
+        known.usual.push_back(estimate(e.p.name + ", " + how, choices, e.order));
+        if (known.usual.back().fits) break;
       }
     }
     return ended(std::move(known));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,20 @@ inline std::vector<int> recomputed_to(keeping::inside_t least, std::vector<int> 
 
 inline std::vector<int> least_kept(std::vector<int> choices, const decision_graph& d, keeping::resting_t on_host = {}) {
   return recomputed_to(keeping::nothing, std::move(choices), d, on_host);
+}
+
+/// What people do where a plan does not fit, in this order: compute again what is cheap, then all, and use the host.
+inline std::vector<std::pair<std::string, std::vector<int>>> leaner(const std::vector<int>& choices,
+                                                                    const decision_graph& d) {
+  std::vector<std::pair<std::string, std::vector<int>>> out;
+  out.emplace_back("cheap recomputed", recomputed_to(keeping::costly, choices, d));
+  for (const keeping::resting_t on_host : {keeping::on_device, keeping::state_on_host, keeping::weights_on_host}) {
+    keeping how;
+    how.rests = on_host;
+    if (on_host <= d.furthest_rest())
+      out.emplace_back("all recomputed" + describe(how), least_kept(choices, d, on_host));
+  }
+  return out;
 }
 
 /// The cost graph without what leaves something on the host; `may_state`: but the state of weights.

@@ -69,10 +69,9 @@ class usual_stages {
     const long memory = options_.memory > 0 ? options_.memory : machine_.device.memory;
     staged_usual out{p.name, "all kept", layout_, ends_, e->p.choices};
     set_price(out);
-    for (const auto& [called, least] :
-         {std::pair("cheap recomputed", keeping::costly), std::pair("all recomputed", keeping::nothing)}) {
+    for (const auto& [called, choices] : leaner(e->p.choices, less_)) {
       if (out.price.peak <= memory || options_.recompute == recomputing::none) break;
-      out.kept = called, out.choices = recomputed_to(least, e->p.choices, less_);
+      out.kept = called, out.choices = choices;
       out.needs.push_back(out.price.peak);
       set_price(out);
     }
