@@ -460,6 +460,20 @@ TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
     ++seen;
   }
   CHECK(seen == 4);
+  // Over pieces of the batch and of the sequence together as over so many of the batch.
+  const mesh_shape both = mesh_of({8, 8});
+  const decision_graph of_both = decisions(g, parallel_blocks(g), both, axis_choice::regathered);
+  machine_search search_both(g, both, of_both, plain_machine(both), options);
+  for (const named_plan& p : usual_plans(both, false)) {
+    const auto [outer, last] = kinds_of(p);
+    if ((last != "context" && last != "ulysses") || says.find(outer) == says.end()) continue;
+    const auto e = search_both.usual(p);
+    REQUIRE(e);
+    INFO(p.name);
+    CHECK(7.5 * bytes_per_parameter(*e, g) == Approx(says.at(outer)).epsilon(0.03));
+    ++seen;
+  }
+  CHECK(seen == 12);
 }
 
 TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without the sequence split between") {

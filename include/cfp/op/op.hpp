@@ -9,7 +9,8 @@
 //   } swiglu;
 //
 // Its gradient operators follow from the functor by dual numbers. Optional static members:
-//   body, linear, unit, statistic, index_operand, scalars, reach (see op_info), gradient (an array of gradient_step).
+//   body, linear, unit, statistic, index_operand, scalars, reach_scalar (see op_info), gradient (an array of
+//   gradient_step).
 // The functor receives the operands, then the scalars, then the coordinates the rule marks with "index", as `long`.
 #pragma once
 
@@ -32,7 +33,7 @@ struct map_traits {
   static constexpr op_body body = op_body::map;
   static constexpr linearity linear = linearity::none;
   static constexpr bool unit = false, statistic = false, derived = false;
-  static constexpr int index_operand = -1, scalars = 0, reach = -1;
+  static constexpr int index_operand = -1, scalars = 0, reach_scalar = -1;
   static constexpr std::array<gradient_step, 0> gradient{};
 };
 
@@ -150,7 +151,7 @@ struct slope {
   static constexpr linearity linear = linearity::none;
   static constexpr bool unit = false, statistic = false, derived = true;
   static constexpr int index_operand = Op::index_operand < 0 ? -1 : Op::index_operand + 1;
-  static constexpr int scalars = Op::scalars, reach = -1;
+  static constexpr int scalars = Op::scalars, reach_scalar = -1;
   static constexpr std::array<gradient_step, 0> gradient{};
   static constexpr std::string_view label() { return Op::label(); }
 
@@ -206,7 +207,7 @@ constexpr op_info make_info() {
   out.linear = Op::linear;
   out.scalars = Op::scalars;
   out.index_operand = Op::index_operand;
-  out.reach = Op::reach;
+  out.reach_scalar = Op::reach_scalar;
   out.unit = Op::unit;
   out.statistic = Op::statistic;
   if constexpr (Op::gradient.size() > 0) {

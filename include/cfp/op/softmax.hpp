@@ -19,7 +19,7 @@ inline constexpr double causal = 0, everywhere = infinity<double>;
 /// Largest scaled score of each query among the keys it sees; scalars: the scale, the reach.
 inline constexpr struct masked_max_t : op<"... q k -> ... q; max k; index q k", masked_max_t> {
   static constexpr bool statistic = true;
-  static constexpr int scalars = 2, reach = 1;
+  static constexpr int scalars = 2, reach_scalar = 1;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T scale, T reach, long q, long k) {
     return detail::sees(q, k, reach) ? x * scale : -infinity<T>;
@@ -29,7 +29,7 @@ inline constexpr struct masked_max_t : op<"... q k -> ... q; max k; index q k", 
 /// Sum of exponentials relative to that.
 inline constexpr struct masked_sum_t : op<"... q k, ... q -> ... q; index q k", masked_sum_t> {
   static constexpr bool statistic = true;
-  static constexpr int scalars = 2, reach = 1;
+  static constexpr int scalars = 2, reach_scalar = 1;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T max, T scale, T reach, long q, long k) {
     return detail::sees(q, k, reach) ? exp(x * scale - max) : T(0);
@@ -64,7 +64,7 @@ struct masked_input_t : op<"... q k, ... q k, ... q -> ... q k", masked_input_t>
 /// softmax(scale x) over the keys a query sees. Operands: scores, masked_max, masked_sum; scalars: the scale, the
 /// reach.
 inline constexpr struct masked_softmax_t : op<"... q k, ... q, ... q -> ... q k; index q k", masked_softmax_t> {
-  static constexpr int scalars = 2, reach = 1;
+  static constexpr int scalars = 2, reach_scalar = 1;
   template <class T>
   CFP_HOST_DEVICE static T apply(T x, T max, T sum, T scale, T reach, long q, long k) {
     return detail::sees(q, k, reach) ? exp(x * scale - max) * (T(1) / sum) : T(0);

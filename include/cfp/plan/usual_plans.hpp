@@ -3,7 +3,9 @@
 
 #include <cfp/plan/named.hpp>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,15 +17,16 @@ namespace detail {
 struct axis_role {
   const char* name;
   const char* wishes;
-  bool late = false;  ///< gradients are reduced when all of them are there
+  bool late = false;      ///< gradients are reduced when all of them are there
+  const char* rest = "";  ///< of what holds pieces of the batch: how weights rest along it
 };
 
 // The axes of a mesh that hold pieces of the batch.
 inline constexpr axis_role data_roles[] = {
     {"data_parallel", "batch groups"},
-    {"zero1", "batch/scattered groups/scattered batch groups", true},
-    {"zero2", "batch/scattered groups/scattered batch groups"},
-    {"zero3", "batch/regathered groups/regathered batch groups"},
+    {"zero1", "batch/scattered groups/scattered batch groups", true, "/scattered"},
+    {"zero2", "batch/scattered groups/scattered batch groups", false, "/scattered"},
+    {"zero3", "batch/regathered groups/regathered batch groups", false, "/regathered"},
 };
 // Columns of one matrix, rows of the next; with sequence parallelism what lies between holds pieces of the sequence.
 inline constexpr axis_role tensor_roles[] = {
@@ -37,6 +40,20 @@ inline constexpr axis_role sequence_roles[] = {{"context", "sequence"}, {"ulysse
 inline constexpr axis_role expert_roles[] = {{"expert", "experts batch groups"},
                                              {"expert_zero2", "experts batch/scattered groups/scattered batch groups"}};
 
+// Weights rest along an axis of the sequence as along one of the batch.
+inline std::string resting_along(std::string_view wishes, std::string_view rest) {
+  std::string out;
+  for (const bool rests : {true, false})
+    for (std::size_t at = 0; at < wishes.size() && (!rests || !rest.empty());) {
+      const std::size_t end = std::min(wishes.find(' ', at), wishes.size());
+      const std::string_view one = wishes.substr(at, end - at);
+      if (!rests || one.starts_with("sequence"))
+        out.append(out.empty() ? "" : " ").append(one).append(rests ? rest : std::string_view());
+      at = end + 1;
+    }
+  return out;
+}
+
 }  // namespace detail
 
 /// Whether tokens of a model go to experts.
@@ -49,24 +66,24 @@ inline bool has_experts(const graph& g) {
 inline std::vector<named_plan> usual_plans(const mesh_shape& mesh, bool experts) {
   std::vector<named_plan> out;
   const auto axes = static_cast<std::size_t>(mesh.rank());
-  const auto put = [&](const detail::axis_role& outer, const detail::axis_role& last) {
+  const auto put = [&](const detail::axis_role& outer, const detail::axis_role& last, const char* rest = "") {
     named_plan p;
     p.name = axes == 1 || outer.wishes == last.wishes ? last.name : std::string(outer.name) + "+" + last.name;
     p.wishes.assign(axes, outer.wishes);
-    p.wishes.back() = last.wishes;
+    p.wishes.back() = detail::resting_along(last.wishes, rest);
     p.order.early = !(outer.late || last.late);
     out.push_back(p);
   };
   for (const auto& data : detail::data_roles) put(data, data);
-  const auto add_inner = [&](const auto& roles) {
+  const auto add_inner = [&](const auto& roles, bool of_sequence = false) {
     for (const auto& role : roles) {
       put(role, role);
       if (axes > 1)
-        for (const auto& data : detail::data_roles) put(data, role);
+        for (const auto& data : detail::data_roles) put(data, role, of_sequence ? data.rest : "");
     }
   };
   add_inner(detail::tensor_roles);
-  add_inner(detail::sequence_roles);
+  add_inner(detail::sequence_roles, true);
   if (experts) add_inner(detail::expert_roles);
   return out;
 }
