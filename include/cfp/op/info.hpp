@@ -47,9 +47,9 @@ struct op_info {
   int scalars = 0;         ///< how many numbers follow the operands of a functor
   int index_operand = -1;  ///< which operand holds indices
   int reach_scalar = -1;   ///< which scalar says how far ahead of the first coordinate the functor looks along the
-                          ///< second: of what lies beyond it makes 0, or nothing where it takes a maximum
-  bool unit = false;                                  ///< its derivative along every operand is one
-  bool statistic = false;                             ///< a row statistic: the operator that takes it owns its gradient
+                           ///< second: of what lies beyond it makes 0, or nothing where it takes a maximum
+  bool unit = false;       ///< its derivative along every operand is one
+  bool statistic = false;  ///< a row statistic: the operator that takes it owns its gradient
   std::array<const op_info*, max_operands> slopes{};  ///< operators dz * d(functor)/d(operand i)
   const gradient_step* gradient = nullptr;            ///< written out by hand, where that is better
   int gradient_steps = 0;
