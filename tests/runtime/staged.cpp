@@ -383,6 +383,9 @@ TEST_CASE("what needs all of a sequence at once cannot be cut into slices") {
   ends(says(attending(everywhere), "sequence", {2, 2}),
        "what is made of x needs all of it at once, as no mask keeps a position from what comes after it");
   CHECK(says(attending(-1), "sequence", {2, 2}).empty());
+  graph endless = gpt;
+  endless.loss = -1;
+  CHECK(says(endless, "sequence", {3, 5}) == "a model in slices ends in one number, its loss, and this one does not");
 }
 
 TEST_CASE("a step of one micro-batch runs in stages too") {

@@ -28,13 +28,16 @@ class slice_roles {
         sliced_[at(v)][at(d)].set = g[v].dims[d] == dimension;
       if (count(sliced_[at(v)]) > 1) fail(v, std::string("two of its dimensions are called '") + dimension_ + "'");
     }
-    for (int o = 0; o < g.size(); ++o) spread(o);
     for (bool changed = true; changed;) {
       changed = false;
-      for (int o = g.size() - 1; o >= 0; --o) changed |= mark_keys(o);
-      for (int o = 0; o < g.size(); ++o) changed |= mark_keys(o);
+      for (const operation& o : g.operations) changed |= spread(o);
     }
-    for (int o = 0; o < g.size(); ++o) check(o);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int o = g.size() - 1; o >= 0; --o) changed |= mark_keys(g.at(o));
+      for (const operation& o : g.operations) changed |= mark_keys(o);
+    }
+    for (const operation& o : g.operations) check(o);
   }
 
   /// The dimension of a value that has slices, not counting one of keys; -1: it has none.
@@ -65,31 +68,25 @@ class slice_roles {
     throw shape_error(s);
   }
 
-  // Slices of what an operation reads are slices of what it makes.
-  void spread(int id) {
-    const operation& o = g_.at(id);
-    list<bool, max_factors> sliced;
-    for (int f = 0; f < o.r.factors.size(); ++f) sliced.push(false);
-    for (int k = 0; k < o.operands.size(); ++k)
-      for (int d = 0; d < o.r.operands[k].factors.size(); ++d)
-        if (sliced_[at(o.operands[k])][at(d)].set) sliced[o.r.operands[k].factors[d]] = true;
-    for (int k = 0; k < o.operands.size(); ++k) {
-      const int v = o.operands[k];
-      for (int d = 0; d < o.r.operands[k].factors.size(); ++d) {
-        if (!sliced[o.r.operands[k].factors[d]] || sliced_[at(v)][at(d)].set) continue;
-        if (g_[v].role != value_role::input)
-          fail(o.results[0], "it reads the whole of " + text(v) + " along with slices");
-        sliced_[at(v)][at(d)].set = true;
-      }
+  // Slices of what an operation reads are slices of what it makes, and of inputs that it reads along with them.
+  bool spread(const operation& o) {
+    bool changed = false;
+    for (int f = 0; f < o.r.factors.size(); ++f) {
+      bool is = false;
+      for (int k = 0; k < o.operands.size(); ++k)
+        if (const int d = o.r.operands[k].dim_of(f); d >= 0) is = is || sliced_[at(o.operands[k])][at(d)].set;
+      if (!is) continue;
+      each(o, [&](int v, int d, int of) {
+        const bool takes = o.results.find(v) >= 0 || g_[v].role == value_role::input;
+        if (of != f || !takes || sliced_[at(v)][at(d)].set) return;
+        sliced_[at(v)][at(d)].set = changed = true;
+      });
     }
-    for (int k = 0; k < o.results.size(); ++k)
-      for (int d = 0; d < o.r.results[k].factors.size(); ++d)
-        sliced_[at(o.results[k])][at(d)].set = sliced[o.r.results[k].factors[d]];
+    return changed;
   }
 
   // Keys are the dimension that masks end, of tensors that have one of queries too.
-  bool mark_keys(int id) {
-    const operation& o = g_.at(id);
+  bool mark_keys(const operation& o) {
     bool changed = false;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       bool is = masks(o) && o.r.coordinates[1] == f;
@@ -124,14 +121,15 @@ class slice_roles {
     return of_keys ? keys : rows;
   }
 
-  void check(int id) {
-    const operation& o = g_.at(id);
+  void check(const operation& o) {
     const int rows = this->rows(o), keys = this->keys(o), made = o.results[0];
     each(o, [&](int v, int d, int f) {
-      if (sliced_[at(v)][at(d)].set && f != rows && f != keys)
+      const bool is = sliced_[at(v)][at(d)].set;
+      if (is && f != rows && f != keys)
         fail(made, "what is made of " + text(v) +
-                       " needs all of it at once, as no mask keeps a position from what "
-                       "comes after it");
+                       " needs all of it at once, as no mask keeps a position from what comes after it");
+      if (!is && rows >= 0 && (f == rows || f == keys))
+        fail(made, "it reads the whole of " + text(v) + " along with slices");
     });
     for (const int v : o.operands)
       if (late_[at(v)].set && rows >= 0) fail(made, text(v) + " is of all slices, and slices read it");

@@ -76,6 +76,8 @@ class slicer {
       }
     for (const long n : lengths_)
       if (n < 1) throw bad_input("a slice has " + std::to_string(n) + " positions: each has one at least");
+    if (from_.loss < 0 || from_[from_.loss].rank() > 0)
+      throw bad_input("a model in slices ends in one number, its loss, and this one does not");
     if (!any) throw bad_input("no input of the model has a dimension '" + std::string(dimension) + "' to be sliced");
   }
 
@@ -83,6 +85,7 @@ class slicer {
   void take(int id) {
     const operation& o = from_.at(id);
     const int rows = roles_.rows(o), keys = roles_.keys(o);
+    times_ = o.times;
     if (rows < 0) {
       bool waits = false;
       for (const int v : o.operands) waits = waits || roles_.is_late(v);
@@ -138,8 +141,7 @@ class slicer {
     if (slice == 0) return piece_of(v, d, 0);
     int& known = joined_[{v, stage_, slice}];
     if (known > 0) return known - 1;
-    const int before = so_far(v, d, slice - 1), next = piece_of(v, d, slice);
-    const int all = moved(info<join_t>, {before, next}, {0, ends_[at(slice)]}, v, d, 0, ends_[at(slice + 1)]);
+    const int all = joined(so_far(v, d, slice - 1), piece_of(v, d, slice), v, d, slice);
     joined_[{v, stage_, slice}] = all + 1;
     return all;
   }
@@ -149,29 +151,27 @@ class slicer {
     return out;
   }
 
-  // Operands that begin at `starts` along dimension d, as one that begins at `first`.
-  int moved(const op_info& op, const std::vector<int>& operands, const std::vector<long>& starts, int v, int d,
-            long first, long size) {
+  // All slices before one, and that.
+  int joined(int before, int next, int v, int d, int slice) {
     operation o;
-    o.op = &op;
+    o.op = &info<join_t>, o.times = times_;
     value made = from_[v];
-    made.role = value_role::activation, made.producer = -1, made.of = -1, made.fill = {};
-    made.shape[d] = size;
-    made.label = label(from_[v], op.label);
-    pattern shared;
+    made.role = value_role::activation, made.producer = made.of = -1, made.fill = {};
+    made.shape[d] = ends_[at(slice + 1)];
+    made.label = label(from_[v], "until");
+    pattern all;
     for (int i = 0; i < made.rank(); ++i) {
-      shared.factors.push(static_cast<signed char>(i)), shared.group.push(static_cast<signed char>(i));
-      add_factor(o, made.dims[i], i == d, made.shape[i], i == d ? first : 0, from_[v].shape[i]);
+      all.factors.push(static_cast<signed char>(i)), all.group.push(static_cast<signed char>(i));
+      add_factor(o, made.dims[i], i == d, made.shape[i], 0, from_[v].shape[i]);
     }
-    for (std::size_t k = 0; k < operands.size(); ++k) {
-      pattern mine = shared;
+    for (const auto& [called, x, first] :
+         {std::tuple("before", before, 0l), std::tuple("next", next, ends_[at(slice)])}) {
+      pattern mine = all;
       mine.factors[d] = static_cast<signed char>(o.r.factors.size());
-      const long there = out_.g[operands[k]].shape[d];
-      add_factor(o, name(k == 0 ? "before" : "next"), true, there, starts[k], from_[v].shape[d]);
-      o.r.operands.push(mine);
-      o.operands.push(operands[k]);
+      add_factor(o, name(called), true, out_.g[x].shape[d], first, from_[v].shape[d]);
+      o.r.operands.push(mine), o.operands.push(x);
     }
-    o.r.results.push(shared);
+    o.r.results.push(all);
     const int id = out_.g.add(made);
     o.results.push(id);
     out_.g.add(o);
@@ -207,7 +207,7 @@ class slicer {
       return;
     }
     operation o;
-    o.op = &info<add_t>;
+    o.op = &info<add_t>, o.times = times_;
     o.r = parse(add_t::rule_source, from_[v].rank());
     for (const long n : from_[v].shape) o.sizes.push(n);
     o.operands.push(sum), o.operands.push(part);
@@ -229,6 +229,7 @@ class slicer {
   std::map<std::tuple<int, int, int>, int> joined_{};  // by value, stage and last slice, one more than what it is
   sliced_graph out_{};
   int stage_ = 0, slice_ = 0;
+  long times_ = 1;  // of the operation that is taken
 };
 
 }  // namespace detail

@@ -30,7 +30,7 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
 }
 
 /// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less
-/// than `least`; what it reads of others is not kept either, if nothing else is, or if `inputs` says so. Weights and
+/// than `least`; what it reads of others is not kept either, if nothing else is or `inputs` is false. Weights and
 /// their state rest where said, or as near as they may.
 inline std::size_t leanest(const decision& d, keeping::inside_t least, keeping::resting_t on_host = {},
                            bool inputs = true) {
