@@ -184,6 +184,9 @@ refused "the product of these is at most" schedule 1f1b --ranks 4096 --micro-bat
 refused "--forward and --backward are both 0" schedule gpipe --forward 0 --backward 0
 refused "--chunks: a rank has one stage unless" schedule gpipe --chunks 2
 refused "--slices: a micro-batch is whole unless the schedule is terapipe or seq1f1b" schedule gpipe --slices 2
+refused "--svg $dir/schedule: one file for this and for --save-schedule" schedule gpipe --save-schedule "$dir/schedule" --svg "$dir/schedule"
+refused "--svg $dir/none/file: cannot be written" schedule gpipe --svg "$dir/none/file"
+refused "schedule pipedream_2bw: 2 micro-batches in steps of 4" schedule pipedream_2bw --micro-batches 2
 "$cfp" schedule gpipe --save-schedule "$dir/schedule" > "$dir/out" || { echo "FAILED: a schedule is not written"; failed=1; }
 refused "--ranks: the schedule of $dir/schedule is as long as it is" schedule "$dir/schedule" --ranks 2
 sed -i 's/"f0.3",//' "$dir/schedule"

@@ -1,5 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "files.hpp"
 
 #include <cfp/file/new_file.hpp>
 #include <cfp/file/whole_file.hpp>
@@ -74,6 +75,7 @@ int schedule(const arguments& a) {
   cost.forward = a.forward;
   cost.backward_inputs = cost.backward_weights = a.backward / 2;
   cost.send_forward = cost.send_backward = a.send;
+  if (const std::string why = wrong_files(a); !why.empty()) throw cfp::bad_input(why);
   const cfp::pipeline_schedule s = asked_for(a, cost);
   const cfp::pipeline_run run = cfp::simulate(s, std::vector(static_cast<std::size_t>(s.stages), cost));
   print(s, run, cost);

@@ -236,6 +236,14 @@ TEST_CASE("a schedule written to a file is read as it was, and drawn slot by slo
   }
 }
 
+TEST_CASE("slots that begin between columns are drawn too, each about as long as it is") {
+  stage_cost c;
+  c.send_forward = c.send_backward = 0.5;
+  const pipeline_schedule s = one_forward_one_backward(2, 2);
+  const std::string text = text_of(s, simulate(s, std::vector<stage_cost>(2, c)), 1);
+  for (const char* slots : {"0", "1", "aa", "bb"}) CHECK(contains(text.substr(text.find("rank 1")), slots));
+}
+
 TEST_CASE("a file that is no schedule is refused with its place") {
   const std::string good = write_schedule(gpipe(2, 1));
   const auto with = [&](const std::string& from, const std::string& to) {

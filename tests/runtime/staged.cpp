@@ -368,7 +368,7 @@ TEST_CASE("what needs all of a sequence at once cannot be cut into slices") {
   const graph gpt = made("gpt", 1).forward;
   CHECK(says(gpt, "sequence", {3, 5}).empty());
   CHECK(says(gpt, "sequence", {3, 4}) == "2 slices of 'sequence' have 7 positions together, the model 8");
-  CHECK(says(gpt, "sequence", {8, 0}) == "a slice has 0 positions: each has one at least");
+  CHECK(says(gpt, "sequence", {8, 0}) == "a slice has 0 positions: each has from 1 to 2147483648");
   CHECK(says(gpt, "embedding", {3, 5}) == "no input of the model has a dimension 'embedding' to be sliced");
   CHECK(says(gpt, "sequence", {3, 5}, {0}) ==
         "stage 1 begins with operation 0: stages begin with forward operations, each after the one before");
@@ -395,6 +395,25 @@ TEST_CASE("a step of one micro-batch runs in stages too") {
       INFO(family << " on " << ranks);
       check_trains(family, gpipe(ranks, 1), mesh_of({2}), random);
     }
+}
+
+TEST_CASE("programs for numbers of another width than the ranks' are refused") {
+  training how;
+  how.micro_batches = 2;
+  const graph g = differentiate(refine(fragile_model(2)), how);
+  const batch_source data = [](long) { return batch{{"x", std::vector<float>(16, 0.5f)}}; };
+  const stage_programs p = lower_stages(g, {}, sharding::replicated(g), {layers_of(g, 2), gpipe(2, 2), {}});
+  for (const auto& [type, bytes] : {std::pair(number::float64, "8"), std::pair(number::bfloat16, "2")}) {
+    std::string said;
+    try {
+      train(*threads(p.along[0].mesh, type, kernels_of<fragile_t>()), p, data, 1, 3);
+    } catch (const rank_failure& e) {
+      said = e.what();
+    }
+    INFO(said);
+    CHECK(said.find(std::string("a program is lowered for numbers of 4 bytes, and those of these ranks have ") +
+                    bytes) != std::string::npos);
+  }
 }
 
 TEST_CASE("what cannot be stages is refused with a sentence") {

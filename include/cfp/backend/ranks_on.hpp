@@ -44,6 +44,11 @@ class rank_on final : public rank {
   int number() const override { return context_.rank; }
   bool leads() const override { return context_.leads(); }
   std::unique_ptr<loaded_program> load(const program& p, const graph& g, std::uint64_t seed) override {
+    constexpr long bytes = sizeof(typename Device::number);
+    if (p.real_bytes != bytes)
+      throw bad_input("a program is lowered for numbers of " + std::to_string(p.real_bytes) +
+                      " bytes, and those of these ranks have " + std::to_string(bytes) +
+                      ": lower it for the ranks' own target, backend::lowered_for()");
     return std::make_unique<detail::held_program<Device>>(p, g, device_, seed);
   }
   void barrier() override { context_.world.barrier(); }

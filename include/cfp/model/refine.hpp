@@ -125,7 +125,7 @@ struct refiner {
       for (int k = 0; k < atoms(cuts[d]); ++k) {
         out.shape.push(atom_size(cuts[d], v.shape[d], k));
         out.dims.push(atoms(cuts[d]) == 1 ? v.dims[d] : name{});
-        out.group.push(static_cast<signed char>(d));
+        out.group.push(v.group[d]);
       }
     v = out;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
+#include <cfp/model/refine.hpp>
 #include <cfp/model/slice_roles.hpp>
 #include <cfp/op/catalogue.hpp>
 #include <cfp/op/pieces.hpp>
@@ -27,10 +28,15 @@ namespace detail {
 class slicer {
  public:
   slicer(const graph& from, const std::vector<int>& cuts, std::string_view dimension, const std::vector<long>& lengths)
-      : from_(from), cuts_(cuts), lengths_(lengths), roles_(from, dimension), pieces_(from.values.size()),
-        whole_(from.values.size(), -1) {
+      : from_(refine(from)), cuts_(cuts), lengths_(lengths), roles_(from_, dimension), pieces_(from_.values.size()),
+        whole_(from_.values.size(), -1) {
     ends_.push_back(0);
-    for (const long n : lengths) ends_.push_back(ends_.back() + n);
+    for (const long n : lengths) {
+      if (n < 1 || n > most_positions)
+        throw bad_input("a slice has " + std::to_string(n) + " positions: each has from 1 to " +
+                        std::to_string(most_positions));
+      ends_.push_back(ends_.back() + n);
+    }
     check(dimension);
   }
 
@@ -52,6 +58,7 @@ class slicer {
   }
 
  private:
+  static constexpr long most_positions = 1l << 31;
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   int slices() const { return static_cast<int>(lengths_.size()); }
   long begin() const { return ends_[at(slice_)]; }
@@ -74,8 +81,6 @@ class slicer {
                           std::to_string(ends_.back()) + " positions together, the model " +
                           std::to_string(from_[v].shape[d]));
       }
-    for (const long n : lengths_)
-      if (n < 1) throw bad_input("a slice has " + std::to_string(n) + " positions: each has one at least");
     if (from_.loss < 0 || from_[from_.loss].rank() > 0)
       throw bad_input("a model in slices ends in one number, its loss, and this one does not");
     if (!any) throw bad_input("no input of the model has a dimension '" + std::string(dimension) + "' to be sliced");
@@ -219,7 +224,7 @@ class slicer {
     out_.g.add(o);
   }
 
-  const graph& from_;
+  const graph from_;
   const std::vector<int>& cuts_;
   const std::vector<long>& lengths_;
   std::vector<long> ends_;
@@ -235,8 +240,8 @@ class slicer {
 }  // namespace detail
 
 /// The same model for slices of inputs' `dimension`, of so many positions each, in stages that begin with operations
-/// `cuts`; of a refined graph, before it is differentiated. Throws bad_input for slices or stages that are none, and
-/// shape_error where a position needs what comes after it.
+/// `cuts`; of a graph before it is differentiated, refined or not. Throws bad_input for slices or stages that are none,
+/// and shape_error where a position needs what comes after it.
 inline sliced_graph in_slices(const graph& forward, const std::vector<int>& cuts, std::string_view dimension,
                               const std::vector<long>& lengths) {
   return detail::slicer(forward, cuts, dimension, lengths).run();

@@ -141,11 +141,19 @@ inline pipeline_schedule zero_bubble_h2(int stages, int micro_batches) {
                                      micro_batches, [](int r) { return 2 * r; }});
 }
 
+namespace detail {
+inline pipeline_schedule unbroken(const char* name, int stages, int micro_batches, int of_step, weights_read reads) {
+  pipeline_schedule out =
+      in_phases(name, {stages, micro_batches, 1, 1, [=](int r) { return stages - r - 1; }, false, of_step});
+  out.reads = reads;
+  return out;
+}
+}  // namespace detail
+
 /// One forward, one backward without a break between steps, of `of_step` micro-batches each: stage s keeps as many
 /// versions of its weights as micro-batches are under way.
 inline pipeline_schedule pipedream(int stages, int micro_batches, int of_step = 1) {
-  return detail::in_phases("pipedream",
-                           {stages, micro_batches, 1, 1, [=](int r) { return stages - r - 1; }, false, of_step});
+  return detail::unbroken("pipedream", stages, micro_batches, of_step, weights_read::stashed);
 }
 
 /// The same with two versions, a step behind: `of_step` is at least the number of stages (bad_input).
@@ -153,18 +161,12 @@ inline pipeline_schedule pipedream_2bw(int stages, int micro_batches, int of_ste
   if (of_step < stages)
     throw bad_input("schedule pipedream_2bw of " + std::to_string(stages) + " stages with " + std::to_string(of_step) +
                     " micro-batches in a batch: as many as stages are needed, or two versions are too few");
-  pipeline_schedule out = pipedream(stages, micro_batches, of_step);
-  out.name = "pipedream_2bw";
-  out.reads = weights_read::delayed;
-  return out;
+  return detail::unbroken("pipedream_2bw", stages, micro_batches, of_step, weights_read::delayed);
 }
 
 /// As PipeDream's, with nothing kept of older weights: backward reads what is there (PipeMare, arXiv 1910.05124).
 inline pipeline_schedule pipemare(int stages, int micro_batches, int of_step = 1) {
-  pipeline_schedule out = pipedream(stages, micro_batches, of_step);
-  out.name = "pipemare";
-  out.reads = weights_read::newest;
-  return out;
+  return detail::unbroken("pipemare", stages, micro_batches, of_step, weights_read::newest);
 }
 
 }  // namespace cfp

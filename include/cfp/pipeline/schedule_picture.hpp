@@ -116,9 +116,8 @@ inline std::string text_of(const pipeline_schedule& s, const pipeline_run& run, 
       const char c = mine[i].kind == slot::forward  ? static_cast<char>('0' + number % 10)
                      : mine[i].kind == slot::update ? '='
                                                     : static_cast<char>('a' + number % 26);
-      for (auto k = static_cast<std::size_t>(t.begin / ms + 0.5);
-           k < line.size() && static_cast<double>(k) + 0.5 < t.end / ms; ++k)
-        line[k] = c;
+      const auto column = [&](double at) { return std::min(line.size(), static_cast<std::size_t>(at / ms + 0.5)); };
+      for (std::size_t k = column(t.begin), end = column(t.end); k < end; ++k) line[k] = c;
     }
     out += "rank " + std::to_string(r) + "  " + line + "\n";
   }

@@ -16,8 +16,13 @@ struct lowerer : held_buffers {
     auto& have = of(v).held;
     if (have.empty() && !of(v).before.empty() && may_rest_on_host(v)) bring_back(v);
     else if (have.empty() && is_recomputed(of(v), v)) recompute(v);
-    if (have.empty() && !shared.empty() && g[v].producer >= 0)
-      throw shape_error("a stage of a pipeline reads what neither it nor another has made by then");
+    if (have.empty() && !shared.empty() && g[v].producer >= 0) {
+      sentence why;
+      say(why, "a stage of a pipeline reads ", g[v].label.view(),
+          ", which neither it nor another has made by then: stages, and slices of them, must be as the schedule has "
+          "them");
+      throw shape_error(why);
+    }
     const bool outside =
         g[v].role == value_role::input || g[v].role == value_role::constant || (forms_given && of(v).from_outside);
     if (have.empty() || outside) {

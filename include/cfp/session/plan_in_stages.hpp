@@ -77,8 +77,8 @@ inline std::string why_none(const graph_of_rows& model, long rows, const machine
            ": take fewer, or more layers";
   return "no plan in stages fits " + m.name + " with " +
          bytes_text(o.machine.memory > 0 ? o.machine.memory : m.device.memory) + " a device" +
-         (o.machine.over() ? " that was found in the seconds given" : "") +
-         ": take more memory, a smaller batch or more micro-batches, an optimizer of less state, or another machine";
+         (o.machine.over() ? " that was found in the seconds given: give more of them," : ":") +
+         " take more memory, a smaller batch or more micro-batches, an optimizer of less state, or another machine";
 }
 
 inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const graph& g) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -28,26 +29,34 @@ class copied_weights {
         find_gradients(g.at(o).operands[1], g.at(o).hub);
   }
 
-  /// Counts what rests of them where they are read, by the choices of decisions.
-  void count(const decision_graph& d, stage_costs& costs) const {
+  /// Counts what rests of them where they are read, by the choices of decisions, and what it takes to send so many
+  /// bytes once a step, in milliseconds.
+  void count(const decision_graph& d, const std::function<double(double bytes)>& ms, stage_costs& costs) const {
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
       if (d.nodes[n].kind != decision::strategy_of_part) continue;
       const std::vector<std::pair<std::size_t, int>> read = read_from_elsewhere(d.nodes[n]);
       if (read.empty()) continue;
-      std::vector<double> resting = costs.resting.nodes[n].time.all();
-      resting.resize(d.nodes[n].choices());
       std::vector<std::int64_t>& memory = costs.whole.nodes[n].memory;
+      std::vector<double> sent, sending;
       for (std::size_t c = 0; c < d.nodes[n].choices(); ++c) {
         const long bytes = bytes_of(d.nodes[n], c, read);
-        resting[c] += static_cast<double>(bytes);
         if (c < memory.size()) memory[c] += bytes;
+        sent.push_back(static_cast<double>(bytes)), sending.push_back(ms(sent.back()));
       }
-      costs.resting.nodes[n].time = std::move(resting);
+      add(costs.resting.nodes[n].time, sent);
+      add(costs.whole.nodes[n].time, sending), add(costs.once.nodes[n].time, sending);
     }
   }
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  static void add(shared_table& to, const std::vector<double>& some) {
+    std::vector<double> sums = to.all();
+    sums.resize(some.size());
+    for (std::size_t c = 0; c < some.size(); ++c) sums[c] += some[c];
+    to = std::move(sums);
+  }
 
   void find_gradients(int v, int weight) {
     const int maker = g_[v].producer;

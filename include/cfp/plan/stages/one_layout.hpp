@@ -106,7 +106,7 @@ class one_layout {
   static constexpr double within_share = 0.02, within_gap = 0.01;
 
   stage_costs priced_all(const decision_graph& d) {
-    return priced_stages(planned_, segments_, d, base_.layout.inside, times_, on_.lowered_for, &conversions_.known);
+    return priced_stages(planned_, segments_, d, machine_, base_.layout, times_, on_.lowered_for, &conversions_.known);
   }
   // Decisions that may compute again what they keep, where that is allowed; their first choices keep all.
   const run_costs* less() {

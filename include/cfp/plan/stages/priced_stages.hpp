@@ -5,14 +5,20 @@
 #include <cfp/plan/stages/copied_weights.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
 #include <cfp/plan/stages/stage_segments.hpp>
+#include <cfp/plan/stages/staged_layout.hpp>
+#include <cfp/profile/machine/send_time.hpp>
 
 namespace cfp::inline v0_1::detail {
 
+/// `m`: the whole machine, whose stages lie along so many places.
 inline stage_costs priced_stages(const planned_graph& planned, const stage_segments& segments, const decision_graph& d,
-                                 const mesh_shape& inside, const described_times& times, const target& on,
-                                 known_conversions* conversions) {
-  stage_costs out = stage_pricing(planned.g, inside, d, times, on, conversions).prices();
-  copied_weights(planned.g, segments, inside, on.real_bytes).count(d, out);
+                                 const machine& m, const staged_layout& layout, const described_times& times,
+                                 const target& on, known_conversions* conversions) {
+  stage_costs out = stage_pricing(planned.g, layout.inside, d, times, on, conversions).prices();
+  const mesh_shape whole = layout.whole();
+  copied_weights(planned.g, segments, layout.inside, on.real_bytes)
+      .count(
+          d, [&](double bytes) { return 1000 * send_seconds(m, whole, 0, layout.places - 1, bytes); }, out);
   return out;
 }
 

@@ -70,7 +70,7 @@ class stages_explained {
     const mesh_shape& inside = p_.layout.inside;
     const machine one = innermost(m, inside.devices());
     described_conversions conversions(one, inside);
-    return priced_stages(planned_, segments_, d_, inside, described_times(one, inside, options.known),
+    return priced_stages(planned_, segments_, d_, m, p_.layout, described_times(one, inside, options.known),
                          options.lowered_for, &conversions.known);
   }
   int first(int s) const { return s > 0 ? p_.ends[at(s - 1)] : 0; }

@@ -68,6 +68,9 @@ inline int enough_micro_batches(const staged_layout& layout, int micro_batches, 
 
 }  // namespace detail
 
+/// By which a price that is said roughly is off, but where uneven stages are interleaved (`runtime.staged_search`).
+inline constexpr double roughly_off = 0.01;
+
 /// Priced by programs of few micro-batches where there are many. What more of them take says a simulation of both
 /// schedules, whose slots take what those of the programs do; where stages are interleaved programs of fewer say it,
 /// since they wait for one another's transfers too. Memory grows on as it did from fewer. `roughly`: by as few as say

@@ -39,10 +39,7 @@ class staged_search {
     if (options_.split_backward)
       by_programs(", backward split", 1 << 20, options_.machine.behind - 1,
                   [](one_layout& l, double ms) { return l.split_backward(ms); });
-    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.ms() < b.ms(); });
-    for (found_plan& f : found_)
-      if (f.of->holds(f.plan)) return std::move(f.plan);
-    return std::nullopt;
+    return fastest_that_holds();
   }
 
  private:
@@ -68,6 +65,28 @@ class staged_search {
     const graph g;
     const planned_graph planned;
   };
+
+  // By programs of more micro-batches: of those that may be the fastest, as sure as they were priced, the one that is.
+  std::optional<staged_plan> fastest_that_holds() {
+    const auto faster = [](const auto& a, const auto& b) { return a.ms() < b.ms(); };
+    std::stable_sort(found_.begin(), found_.end(), faster);
+    for (auto first = found_.begin(), end = first; first != found_.end(); first = end) {
+      while (end != found_.end() && end->ms() * (1 - roughly_off) <= first->ms() * (1 + roughly_off)) ++end;
+      std::vector<std::size_t> numbers(static_cast<std::size_t>(end - first));
+      std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+      std::vector<char> fits(numbers.size());
+      on_threads(options_.machine, numbers, [&](std::size_t i) {
+        found_plan& f = first[static_cast<std::ptrdiff_t>(i)];
+        fits[i] = f.of->holds(f.plan);
+      });
+      const found_plan* best = nullptr;
+      for (const std::size_t i : numbers)
+        if (const found_plan& f = first[static_cast<std::ptrdiff_t>(i)]; fits[i] && (!best || faster(f, *best)))
+          best = &f;
+      if (best) return best->plan;
+    }
+    return std::nullopt;
+  }
 
   void tell(const std::string& what) {
     const std::lock_guard lock(telling_);

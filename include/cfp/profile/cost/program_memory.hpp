@@ -59,6 +59,7 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
     if (!p.buffers[b].persistent && saved[b]) kept_in_arena += p.buffers[b].bytes;
     else if (!p.buffers[b].persistent && waits[b]) waiting += p.buffers[b].bytes;
   }
+  if (p.has_all_passes()) kept_in_arena = std::min(kept_in_arena, p.arena_bytes);  // not all of them at one time
   const long most = std::max(kept_outside + kept_in_arena, waiting);
   m.kept = m.resting + most;
   m.resting += for_all_passes;
