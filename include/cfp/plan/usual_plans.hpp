@@ -18,15 +18,15 @@ struct axis_role {
   const char* name;
   const char* wishes;
   bool late = false;      ///< gradients are reduced when all of them are there
-  const char* rest = "";  ///< of what holds pieces of the batch: how weights rest along it
+  const char* rest = "";  ///< of what holds pieces of the batch: how weights rest along those of the sequence too
 };
 
 // The axes of a mesh that hold pieces of the batch.
 inline constexpr axis_role data_roles[] = {
     {"data_parallel", "batch groups"},
     {"zero1", "batch/scattered groups/scattered batch groups", true, "/scattered"},
-    {"zero2", "batch/scattered groups/scattered batch groups", false, "/scattered"},
-    {"zero3", "batch/regathered groups/regathered batch groups", false, "/regathered"},
+    {"zero2", "batch/scattered groups/scattered batch groups"},
+    {"zero3", "batch/regathered groups/regathered batch groups"},
 };
 // Columns of one matrix, rows of the next; with sequence parallelism what lies between holds pieces of the sequence.
 inline constexpr axis_role tensor_roles[] = {
