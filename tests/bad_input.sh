@@ -179,6 +179,7 @@ refused "--summary $dir/none/file: cannot be written" plan --model "$tiny" --mac
 refused "--summary $dir/none/file: cannot be written" analyse --model "$tiny" --summary "$dir/none/file"
 [ "$(cat "$dir/one")" = untouched ] && [ -z "$(find "$dir" -name '*.new')" ] || { echo "FAILED: what was refused left a file"; failed=1; }
 refused "schedule 'none' is none of gpipe, 1f1b" schedule none
+refused ", and no file that can be read" schedule none.json
 refused "6 micro-batches on 4 ranks with 2 stages each" schedule interleaved --micro-batches 6
 refused "the product of these is at most" schedule 1f1b --ranks 4096 --micro-batches 100000
 refused "--forward and --backward are both 0" schedule gpipe --forward 0 --backward 0

@@ -31,12 +31,15 @@ void refuse(const arguments& a, const std::set<std::string>& options, const std:
 // By name, else a file.
 cfp::pipeline_schedule asked_for(const arguments& a, const cfp::stage_cost& cost) {
   const auto named = [&](const cfp::named_schedule& s) { return s.name == a.pipeline; };
-  if (std::none_of(cfp::named_schedules.begin(), cfp::named_schedules.end(), named))
+  if (std::none_of(cfp::named_schedules.begin(), cfp::named_schedules.end(), named)) {
     if (const std::optional<std::string> text = cfp::detail::whole_file(a.pipeline)) {
       refuse(a, {"--ranks", "--micro-batches", "--chunks", "--slices"},
              "the schedule of " + a.pipeline + " is as long as it is");
       return cfp::read_schedule(*text, a.pipeline);
     }
+    throw cfp::bad_input("schedule '" + a.pipeline + "' is none of " + cfp::schedule_names() +
+                         ", and no file that can be read");
+  }
   if (a.pipeline != "interleaved") refuse(a, {"--chunks"}, "a rank has one stage unless the schedule is interleaved");
   if (a.pipeline != "terapipe" && a.pipeline != "seq1f1b")
     refuse(a, {"--slices"}, "a micro-batch is whole unless the schedule is terapipe or seq1f1b");
