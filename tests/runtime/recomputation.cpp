@@ -268,7 +268,7 @@ TEST_CASE("activations of a transformer layer take what is published (arXiv 2205
     CHECK(m(t, sequences, keeping::all, true, true).bytes == 4 * sbh + (28 * sbh + norms + attention + weights) / t);
     CHECK(m(t, sequences, keeping::nothing, false, true).bytes == (2 * sbh + norms + weights) / t + biases);
     // Gathered again, and what GELU makes computed again: what is left of 34 are what norms, GELU and the projection
-    // behind attention read, and queries, keys and values.
+    // behind attention read, and queries, keys and values; contractions are kept with their biases added.
     CHECK(m(t, sequences).bytes == (20 * sbh + norms + attention + weights) / t);
   }
 }
