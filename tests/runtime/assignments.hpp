@@ -100,8 +100,8 @@ inline sharding split_around(const graph& g, int forward, const assignment& a, c
   return s;
 }
 
-inline program lowered(const graph& g, const mesh_shape& mesh, const sharding& s) {
-  program p = lower(g, mesh, s, all_operations(g), sizeof(double));
+inline program lowered(const graph& g, const mesh_shape& mesh, const sharding& s, long real_bytes = sizeof(double)) {
+  program p = lower(g, mesh, s, all_operations(g), real_bytes);
   plan_memory(p);
   return p;
 }

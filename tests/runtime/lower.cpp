@@ -214,10 +214,10 @@ TEST_CASE("what is computed again for backward is what forward computed, to the 
       random_engine random(500 + n);
       INFO("mesh " << words(sizes) << ", seed " << 500 + n);
       sharding s = some_sharding(random, g, mesh);
-      const program kept = lowered(g, mesh, s);
+      const program kept = lowered(g, mesh, s, sizeof(float));
       for (int o = 0; o < g.size(); ++o)
         s.assigned[static_cast<std::size_t>(o)].recompute = g.at(o).when == phase::forward && (n == 0 || random() % 2);
-      const program less = lowered(g, mesh, s);
+      const program less = lowered(g, mesh, s, sizeof(float));
       CHECK(std::any_of(less.code.begin(), less.code.end(), [](const instruction& i) { return i.again; }));
       const memory_report memory = inspect(less);
       CHECK(memory.overlapping == 0);

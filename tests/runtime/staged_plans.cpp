@@ -5,6 +5,7 @@
 #include "small.hpp"
 
 #include <cfp/file/whole_file.hpp>
+#include <cfp/plan/stages/stage_reasons.hpp>
 #include <cfp/profile/machine/described_conversions.hpp>
 #include <cfp/session/plan_in_stages.hpp>
 #include <cfp/session/session.hpp>

@@ -1,7 +1,7 @@
 // A plan of a model in stages, and what is asked of one.
 #pragma once
 
-#include <cfp/plan/mesh_plans.hpp>
+#include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/stages/staged_price.hpp>
 
 #include <functional>
