@@ -88,6 +88,9 @@ says "^to train under it, with the same model and batch: cfp train " "$cfp" plan
 holds "$folder/staged.hpp" 'using crossings = cfp::planned_sends<' 'static constexpr int places = 2;'
 mesh=$(sed -n 's/^  --mesh \(stage=2,[^ ]*\) --micro-batches 2 .*/\1/p' "$folder/out")
 says "^verified over 2 steps" "$cfp" run "${small[@]}" --mesh "$mesh" --plan "$folder/staged.json" --steps 2 --compare 2
+for count in 2 4 8 16; do  # few layers: choices of stages that are as long alone need not join in others
+  says "^2 places .*, $count micro-batches of" "$cfp" plan --model gpt2 --layers 1 --seq 64 --machine a100-pcie-4 --stages 2 --micro-batches $count
+done
 "$cfp" plan --model mixtral-8x7b --layers 2 --machine h100-8 --stages 2 > "$folder/out"  # (the model's line is long)
 grep -qE "^2 places .* micro-batches of" "$folder/out" || { echo "FAILED: a mixture of experts in stages:"; cat "$folder/out"; exit 1; }
 says "recomputed" "$cfp" "${tight[@]:0:7}" --layers 8 --memory 4000000000 --stages 2

@@ -57,8 +57,10 @@ namespace detail {
 
 class pipeline_simulation {
  public:
-  pipeline_simulation(const pipeline_schedule& s, const std::vector<stage_cost>& costs)
-      : s_(s), costs_(costs), places_(s), next_(s.ranks.size()), free_(s.ranks.size()) {
+  /// All of them must outlive this.
+  pipeline_simulation(const pipeline_schedule& s, const slot_places& places, const std::vector<stage_cost>& costs)
+      : s_(s), costs_(costs), places_(places), next_(s.ranks.size()), free_(s.ranks.size()),
+        links_(s.ranks.size() * s.ranks.size()) {
     if (costs.size() != static_cast<std::size_t>(s.stages) &&
         costs.size() != static_cast<std::size_t>(s.stages) * at(s.micro_batches))
       throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages, and there are " +
@@ -66,7 +68,8 @@ class pipeline_simulation {
                       " costs: one for each stage is needed, or for each of its micro-batches");
   }
 
-  pipeline_run run() {
+  /// Milliseconds from the first slot to the end of the last.
+  double ms() {
     for (const auto& mine : s_.ranks) out_.slots.emplace_back(mine.size());
     out_.busy.assign(s_.ranks.size(), 0);
     std::size_t left = 0;
@@ -77,7 +80,10 @@ class pipeline_simulation {
         while (next_[r] < s_.ranks[r].size() && step(r)) --left;
       if (left == before) throw bad_input(stuck());
     }
-    out_.ms = *std::max_element(free_.begin(), free_.end());
+    return *std::max_element(free_.begin(), free_.end());
+  }
+  pipeline_run run() {
+    out_.ms = ms();
     count_kept();
     count_versions();
     return std::move(out_);
@@ -117,7 +123,7 @@ class pipeline_simulation {
   double arrives(const slot_places::place& from, int rank) {
     const double made = out_.slots[at(from.rank)][at(from.at)].end;
     if (from.rank == rank) return made;
-    link& l = links_[{from.rank, rank}];
+    link& l = links_[at(from.rank) * s_.ranks.size() + at(rank)];
     for (; l.sent <= from.at; ++l.sent) {  // what was made before goes first
       const slot& x = s_.ranks[at(from.rank)][at(l.sent)];
       const double takes = receiver(x) == rank ? sends(x) : 0;
@@ -204,21 +210,39 @@ class pipeline_simulation {
 
   const pipeline_schedule& s_;
   const std::vector<stage_cost>& costs_;
-  const slot_places places_;
+  const slot_places& places_;
   std::vector<std::size_t> next_;
   std::vector<double> free_;
-  std::map<std::pair<int, int>, link> links_;
+  std::vector<link> links_;  // of each two ranks
   pipeline_run out_;
 };
 
 }  // namespace detail
 
-/// Runs a schedule on stages that take `costs`: one for each stage, or for each micro-batch of each
-/// ([stage][micro_batch]) where they differ. Throws bad_input for a schedule that is none (`check`), or whose ranks
-/// wait for one another.
+/// A schedule that is run with many costs. Throws bad_input for one that is none (`check`).
+class simulated_schedule {
+ public:
+  explicit simulated_schedule(pipeline_schedule s) : schedule_(std::move(s)), places_((check(schedule_), schedule_)) {}
+  simulated_schedule(const simulated_schedule&) = delete;
+
+  /// Runs it on stages that take `costs`: one for each stage, or for each micro-batch of each ([stage][micro_batch])
+  /// where they differ. Throws bad_input where its ranks wait for one another.
+  pipeline_run run(const std::vector<stage_cost>& costs) const {
+    return detail::pipeline_simulation(schedule_, places_, costs).run();
+  }
+  /// What it takes, nothing else of it being asked.
+  double ms(const std::vector<stage_cost>& costs) const {
+    return detail::pipeline_simulation(schedule_, places_, costs).ms();
+  }
+
+ private:
+  const pipeline_schedule schedule_;
+  const detail::slot_places places_;
+};
+
+/// The same of one.
 inline pipeline_run simulate(const pipeline_schedule& s, const std::vector<stage_cost>& costs) {
-  check(s);
-  return detail::pipeline_simulation(s, costs).run();
+  return simulated_schedule(s).run(costs);
 }
 
 }  // namespace cfp

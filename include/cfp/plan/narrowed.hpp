@@ -3,10 +3,12 @@
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/solve/cost_graph.hpp>
+#include <cfp/solve/fewer_choices.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +29,40 @@ inline cost_graph fixed(cost_graph costs, const std::vector<int>& choices) {
   return without(std::move(costs), [&](std::size_t n, std::size_t c) {
     return n < choices.size() && choices[n] >= 0 && static_cast<int>(c) != choices[n];
   });
+}
+
+/// Decisions with only those of their choices that are left. Alike ones still are.
+inline decision_graph narrowed(decision_graph d, const fewer_choices& some) {
+  const decision_graph whole = d;  // held, so that nothing else is found in the place of its lists
+  std::map<std::pair<const void*, const void*>, decision> made;
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    decision& node = d.nodes[n];
+    const std::vector<int>& left = some.left(n);
+    const auto narrow = [&]<class T>(shared_list<T>& all) {
+      std::vector<T> items;
+      for (const int c : left)
+        if (!all.empty()) items.push_back(all[static_cast<std::size_t>(c)]);
+      all = std::move(items);
+    };
+    const auto [at, fresh] = made.try_emplace({node.names.id(), &left}, node);
+    decision& x = at->second;
+    if (fresh) narrow(x.assigned), narrow(x.strategies), narrow(x.kept), narrow(x.forms), narrow(x.names);
+    node.assigned = x.assigned, node.strategies = x.strategies, node.kept = x.kept, node.forms = x.forms;
+    node.names = x.names;
+  }
+  return d;
+}
+
+/// Of decisions that may compute again what they keep, the choices that are `left` where all is kept, whatever they
+/// keep.
+inline fewer_choices however_kept(const decision_graph& d, const fewer_choices& left) {
+  std::vector<std::vector<char>> keep;
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    keep.emplace_back(d.nodes[n].choices(), 0);
+    for (const int c : left.left(n))
+      for (std::size_t i = static_cast<std::size_t>(c); i < keep[n].size(); i += d.nodes[n].kept_all()) keep[n][i] = 1;
+  }
+  return fewer_choices(keep);
 }
 
 /// The first of a decision's choices that keep as little as they can of forward, but of what the part computes no less

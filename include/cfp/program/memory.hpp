@@ -119,7 +119,10 @@ inline void plan_memory(program& p) {
   std::optional<detail::places> best;
   const auto try_by = [&](const auto& key) {
     if (best && static_cast<double>(best->bytes) <= wasted * static_cast<double>(least)) return;
-    std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+    std::vector<std::pair<decltype(key(0)), int>> keyed;
+    for (const int b : order) keyed.emplace_back(key(b), b);
+    std::sort(keyed.begin(), keyed.end());
+    std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& k) { return k.second; });
     if (detail::places found = detail::placed(p, life, order); !best || found.bytes < best->bytes)
       best = std::move(found);
   };
@@ -128,11 +131,11 @@ inline void plan_memory(program& p) {
     const auto tensor = [&](int b) { return std::pair(p[b].value, p[b].bytes); };
     for (const int b : order) longest[tensor(b)] = std::max(longest[tensor(b)], lasts(b));
     const auto brief = static_cast<int>(2 * p.code.size() / p.slots.size());
-    try_by([&](int b) { return std::tuple(longest[tensor(b)] < brief, -p[b].bytes, when(b).from, b); });
-    try_by([&](int b) { return std::tuple(-p[b].bytes, when(b).from, b); });
+    try_by([&](int b) { return std::tuple(longest[tensor(b)] < brief, -p[b].bytes, when(b).from); });
+    try_by([&](int b) { return std::tuple(-p[b].bytes, when(b).from); });
   }
-  try_by([&](int b) { return std::tuple(-p[b].bytes, -lasts(b), b); });
-  try_by([&](int b) { return std::tuple(-lasts(b), -p[b].bytes, b); });
+  try_by([&](int b) { return std::tuple(-p[b].bytes, -lasts(b)); });
+  try_by([&](int b) { return std::tuple(-lasts(b), -p[b].bytes); });
   for (const auto& [b, at] : best->at) p[b].offset = at;
   p.arena_bytes = best->bytes;
 }

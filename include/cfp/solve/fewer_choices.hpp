@@ -30,6 +30,8 @@ class fewer_choices {
     }
   }
 
+  /// What is left of a node's choices, as they were called with all of them.
+  const std::vector<int>& left(std::size_t node) const { return was_[set_[node]]; }
   /// What a choice of a node was called with all of them.
   int was(std::size_t node, int choice) const { return was_[set_[node]][static_cast<std::size_t>(choice)]; }
 

@@ -67,8 +67,8 @@ inline bool fits(const stage_problem& p, staged_schedule kind, const stage_optio
   return o.always + o.kept * kept_with(kind, left, p.micro_batches) <= p.memory;
 }
 
-/// What the plan takes: the simulated schedule.
-inline double time_of(const stage_problem& p, staged_schedule kind, const std::vector<int>& ends,
+/// What the plan takes under a schedule of as many stages and micro-batches.
+inline double time_of(const stage_problem& p, const simulated_schedule& schedule, const std::vector<int>& ends,
                       const std::vector<stage_option>& chosen) {
   std::vector<stage_cost> costs;
   for (std::size_t s = 0; s < chosen.size(); ++s) {
@@ -79,7 +79,12 @@ inline double time_of(const stage_problem& p, staged_schedule kind, const std::v
     if (p.border && s > 0) c.send_backward = p.border(ends[s - 1]).backward;
     costs.push_back(c);
   }
-  return simulate(schedule_of(kind, static_cast<int>(chosen.size()), p.micro_batches), costs).ms;
+  return schedule.ms(costs);
+}
+inline double time_of(const stage_problem& p, staged_schedule kind, const std::vector<int>& ends,
+                      const std::vector<stage_option>& chosen) {
+  return time_of(p, simulated_schedule(schedule_of(kind, static_cast<int>(chosen.size()), p.micro_batches)), ends,
+                 chosen);
 }
 
 namespace detail {

@@ -60,7 +60,7 @@ class stage_bounds {
 class stage_search {
  public:
   stage_search(const stage_problem& p, staged_schedule kind, long most)
-      : p_(p), kind_(kind), bounds_(p, kind), most_(most) {}
+      : p_(p), kind_(kind), schedule_(schedule_of(kind, p.stages, p.micro_batches)), bounds_(p, kind), most_(most) {}
 
   stage_solution run() {
     known_.assign(at(p_.stages) + 1, std::vector<std::vector<label>>(at(p_.layers) + 1));
@@ -122,7 +122,7 @@ class stage_search {
   }
   void offer(const begun& all) {
     ++out_.simulated;
-    const double ms = time_of(p_, kind_, all.ends, all.option);
+    const double ms = time_of(p_, schedule_, all.ends, all.option);
     if (ms < out_.ms) out_.ms = ms, out_.ends = all.ends, out_.option = all.option;
   }
 
@@ -165,6 +165,7 @@ class stage_search {
 
   const stage_problem& p_;
   const staged_schedule kind_;
+  const simulated_schedule schedule_;
   const stage_bounds bounds_;
   const long most_;
   std::vector<std::vector<std::vector<label>>> known_;  // [stages left][first layer]

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cfp/plan/mesh_plans.hpp>
+#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/stages/even_stages.hpp>
 #include <cfp/plan/stages/held_memory.hpp>
+#include <cfp/plan/stages/mixed_choices.hpp>
 #include <cfp/plan/stages/priced_stages.hpp>
 #include <cfp/plan/stages/run_costs.hpp>
 #include <cfp/plan/stages/stage_borders.hpp>
@@ -46,16 +48,14 @@ class one_layout {
     passes_ms_ = all.passes_ms();
     const double slow = below * (1 + on_.unsure);
     hopeless_ = places > all.segments() || all.least_ms(places) >= below || of_equal_stages(unlimited) >= slow;
-    if (!hopeless_) base_.sums_ms = of_equal_stages(all), hopeless_ = base_.sums_ms < never && base_.sums_ms >= slow;
     if (hopeless_) return never;
     stage_tables lean = tables_of_all(on_.memory / 4 * 3);
-    if (!options_.all_choices) mix({&all, &lean});
-    base_.sums_ms = of_equal_stages(tables(on_.memory));  // until more is known
-    if (base_.sums_ms < never) return base_.sums_ms;
+    base_.sums_ms = of_mixed({&lean, &all});  // until more is known
+    hopeless_ = base_.sums_ms < never && base_.sums_ms >= slow;
+    if (base_.sums_ms < never) return hopeless_ ? never : base_.sums_ms;
     begin_ += on_.memory / 4;  // programs may take less than sums say
     stage_tables loose = tables_of_all(begin_);
-    if (!options_.all_choices) mix({&all, &lean, &loose});
-    return base_.sums_ms = of_equal_stages(tables(begin_));
+    return base_.sums_ms = of_mixed({&lean, &all, &loose});
   }
   /// Milliseconds of a step that its passes take at least, on one place; after those of equal stages.
   double passes_ms() const { return passes_ms_; }
@@ -79,11 +79,13 @@ class one_layout {
                      return true;
                    });
   }
-  /// Whether it fits too by programs of more micro-batches than were looked at: its price is that of these.
-  bool holds(staged_plan& found) const {
+  /// Bytes that it lacks by programs of more micro-batches than were looked at, if any: its price is that of these.
+  std::int64_t lacks(staged_plan& found) const {
     price(found, false);
-    return found.price.peak <= on_.memory;
+    return std::max<std::int64_t>(0, found.price.peak - on_.memory);
   }
+  /// Of memory, for what programs of more micro-batches take; from now on.
+  void leave_free(std::int64_t bytes) { free_ = bytes; }
   /// About the least that so many stages of each place take, by what programs took in fewer: ranks wait so much less.
   double least_in(int chunks) const {
     const double waits = (base_.layout.places - 1.0) / base_.micro_batches;
@@ -113,7 +115,10 @@ class one_layout {
     if (options_.machine.recompute == recomputing::none) return nullptr;
     if (!less_costs_) {
       less_.emplace(decided(planned_, base_.layout.inside, options_.machine, {}, true));
-      less_costs_.emplace(planned_.g, segments_, *less_, priced_all(*less_));
+      if (options_.all_choices) return &less_costs_.emplace(planned_.g, segments_, *less_, priced_all(*less_));
+      const fewer_choices some = however_kept(*less_, *costs_.left());
+      const decision_graph d = narrowed(*less_, some);
+      less_costs_.emplace(planned_.g, segments_, d, priced_all(d), false, some);
     }
     return &*less_costs_;
   }
@@ -130,26 +135,20 @@ class one_layout {
     return tables_.emplace(*mixed_, std::function<const run_costs*()>(), limits(memory));
   }
 
-  // The choices that others are made of: those of equal stages, with most and with fewest micro-batches under way, and
-  // with less memory.
-  void mix(const std::vector<stage_tables*>& within) {
-    const std::vector<int> ends = within.front()->equal_ends(base_.layout.places);
-    std::vector<std::pair<int, std::vector<int>>> some;  // a stage, and what it takes of all decisions
-    std::set<std::vector<int>> kinds;
-    for (int s = 0; s < static_cast<int>(ends.size()); ++s) {
-      const int first = s > 0 ? ends[at(s - 1)] : 0, end = ends[at(s)], behind = base_.layout.places - 1 - s;
-      if (!kinds.insert(costs_.kinds(first, end)).second && behind != 1) continue;
-      const int held = std::min(behind + 1, base_.micro_batches);
-      for (stage_tables* const t : within)
-        for (const stage_option& o : t->options(first, end, held, held)) {
-          some.emplace_back(s, std::vector<int>(decisions_.nodes.size()));
-          t->choose(first, end, o.id, some.back().second);
-        }
-    }
+  // Milliseconds of equal stages within the memory of the last, of those choices that equal stages take in all of
+  // these, which others are made of from here on. They may not join in equal stages of them alone: then of more.
+  double of_mixed(const std::vector<stage_tables*>& within) {
+    stage_tables& last = *within.back();
+    if (options_.all_choices) return of_equal_stages(tables(last.memory()));
+    mixed_choices some;
+    some.add(within, last.equal_ends(base_.layout.places), base_.micro_batches, costs_, decisions_.nodes.size());
     const run_costs& of = less_costs_ ? *less_costs_ : costs_;
-    run_costs::choices_taken taken;
-    for (const auto& [s, choices] : some) of.take(s > 0 ? ends[at(s - 1)] : 0, ends[at(s)], choices, taken);
-    mixed_.emplace(of, taken);
+    mixed_.emplace(of, some.taken(of));
+    const double ms = of_equal_stages(tables(last.memory()));
+    if (ms < never || of_equal_stages(last) == never) return ms;
+    some.add(within, tables_->equal_ends(base_.layout.places), base_.micro_batches, costs_, decisions_.nodes.size());
+    mixed_.emplace(of, some.taken(of));
+    return of_equal_stages(tables(last.memory()));
   }
   double of_equal_stages(stage_tables& of) {
     if (!even_.in(of, base_.layout, base_.ends, chosen_)) return never;
@@ -179,7 +178,8 @@ class one_layout {
   std::optional<staged_plan> fitting(double below, const char* schedule, const At& at_memory) {
     std::optional<staged_plan> best;
     std::map<std::pair<std::vector<int>, std::vector<int>>, long> seen;  // by cut and choices, bytes
-    held_memory held(on_.memory, begin_);
+    const std::int64_t most = on_.memory - free_;
+    held_memory held(most, begin_ - free_);
     while (const std::int64_t memory = held.next()) {
       staged_plan out;
       std::vector<stage_option> chosen;
@@ -190,7 +190,7 @@ class one_layout {
       choose(out, chosen, schedule);
       const auto [known, fresh] = seen.try_emplace({out.ends, out.choices});
       if (fresh) price(out, true), known->second = out.price.peak;
-      const bool fits = known->second <= on_.memory;
+      const bool fits = known->second <= most;
       if (!fresh && fits) break;
       held.took(known->second);
       if (!fresh) continue;
@@ -234,6 +234,7 @@ class one_layout {
   const staged_options& options_;
   const machine_options on_;
   std::int64_t begin_ = on_.memory;  // that sums are held to at first
+  std::int64_t free_ = 0;            // of memory that programs of few micro-batches may take
   described_times times_;
   const decision_graph decisions_;
   const run_costs costs_;

@@ -1,12 +1,10 @@
-// The costs of decisions by segments, and those of a run of segments alone.
+// The costs of decisions by segments.
 #pragma once
 
 #include <cfp/block/decisions.hpp>
 #include <cfp/plan/stages/needless_choices.hpp>
-#include <cfp/plan/stages/stage_pricing.hpp>
+#include <cfp/plan/stages/run_part.hpp>
 #include <cfp/plan/stages/stage_segments.hpp>
-#include <cfp/solve/fewer_choices.hpp>
-#include <cfp/solve/stages.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,94 +18,14 @@
 
 namespace cfp::inline v0_1 {
 
-/// The cost graph of some segments alone; what they exchange with others is none of it.
-struct run_part {
-  const stage_costs* of = nullptr;
-  const fewer_choices* left = nullptr;    ///< of their decisions; none: all
-  std::vector<std::size_t> nodes, edges;  ///< of all
-  cost_graph costs;                       ///< milliseconds of a step; memory with one micro-batch under way
-
-  /// Bytes that rest there at least.
-  double least_resting() const {
-    double out = 0;
-    for (const std::size_t n : nodes) {
-      const shared_table& bytes = of->resting.nodes[n].time;
-      if (!bytes.empty()) out += *std::min_element(bytes.begin(), bytes.end());
-    }
-    return out;
-  }
-
-  /// Without what a step does once.
-  cost_graph in_passes() const {
-    cost_graph out = costs;
-    const auto sum = [](const shared_table& a, const shared_table& b) {
-      std::vector<double> ms = a;
-      for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += b[i];
-      return ms;
-    };
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-      out.nodes[n].time = sum(of->forward.nodes[nodes[n]].time, of->backward.nodes[nodes[n]].time);
-    for (std::size_t e = 0; e < edges.size(); ++e)
-      out.edges[e].time = sum(of->forward.edges[edges[e]].time, of->backward.edges[edges[e]].time);
-    return out;
-  }
-
-  /// What choices, one per node, are of their decisions.
-  std::vector<int> of_decisions(std::vector<int> choices) const {
-    for (std::size_t n = 0; left != nullptr && n < nodes.size(); ++n) choices[n] = left->was(nodes[n], choices[n]);
-    return choices;
-  }
-
-  /// With so many micro-batches under way.
-  cost_graph with(int held) const {
-    cost_graph out = costs;
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-      std::vector<std::int64_t>& bytes = out.nodes[n].memory;
-      for (std::size_t c = 0; c < bytes.size(); ++c) bytes[c] = resting(n, c) + held * (bytes[c] - resting(n, c));
-    }
-    return out;
-  }
-
-  /// What choices take, one per node, in a step of so many micro-batches.
-  stage_option option(const std::vector<int>& choices, int micro_batches) const {
-    stage_option out;
-    double transient = 0;
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-      const auto c = static_cast<std::size_t>(choices[n]);
-      out.forward += of->forward.nodes[nodes[n]].time[c];
-      out.backward += of->backward.nodes[nodes[n]].time[c];
-      out.update += of->once.nodes[nodes[n]].time[c];
-      const auto rests = static_cast<double>(resting(n, c));
-      out.always += rests, out.kept += static_cast<double>(costs.nodes[n].memory[c]) - rests;
-      if (!costs.nodes[n].transient.empty())
-        transient = std::max(transient, static_cast<double>(costs.nodes[n].transient[c]));
-    }
-    for (std::size_t e = 0; e < edges.size(); ++e) {
-      const auto a = static_cast<std::size_t>(costs.edges[e].from), b = static_cast<std::size_t>(costs.edges[e].to);
-      const std::size_t i =
-          static_cast<std::size_t>(choices[a]) * costs.nodes[b].time.size() + static_cast<std::size_t>(choices[b]);
-      out.forward += of->forward.edges[edges[e]].time[i];
-      out.backward += of->backward.edges[edges[e]].time[i];
-      out.update += of->once.edges[edges[e]].time[i];
-    }
-    out.forward /= micro_batches, out.backward /= micro_batches;
-    out.always += transient;
-    return out;
-  }
-
- private:
-  std::int64_t resting(std::size_t n, std::size_t choice) const {
-    const shared_table& bytes = of->resting.nodes[nodes[n]].time;
-    return static_cast<std::int64_t>(bytes.empty() ? 0 : bytes[choice]);
-  }
-};
-
 class run_costs {
  public:
-  /// `all`: also choices that no stage needs.
-  run_costs(const graph& g, const stage_segments& r, const decision_graph& d, stage_costs costs, bool all = false)
-      : costs_(std::move(costs)), nodes_(r.first.size()), edges_(r.first.size()), place_(d.nodes.size()),
-        kind_(r.first.size()) {
+  /// `all`: also choices that no stage needs. `some`: of all choices, if the decisions
+  /// have not all of them.
+  run_costs(const graph& g, const stage_segments& r, const decision_graph& d, stage_costs costs, bool all = false,
+            std::optional<fewer_choices> some = std::nullopt)
+      : costs_(std::move(costs)), left_(std::move(some)), nodes_(r.first.size()), edges_(r.first.size()),
+        place_(d.nodes.size()), kind_(r.first.size()) {
     std::vector<int> segment(d.nodes.size());
     int last = 0;
     for (std::size_t n = 0; n < d.nodes.size(); ++n) {
@@ -124,7 +42,7 @@ class run_costs {
     std::vector<int> alone;
     for (int i = 0; i < segments(); ++i) alone.push_back(kind(i, 0));
     if (all) return;
-    leave(fewer_choices(detail::needless_choices(costs_, nodes_, alone).needed()));
+    leave(fewer_choices(detail::needless_choices(costs_, nodes_, alone).needed(), left()));
   }
   /// Choices of decisions, by the kind of their segment and their place in it.
   using choices_taken = std::map<std::pair<int, int>, std::set<int>>;
@@ -139,7 +57,7 @@ class run_costs {
           keep[n][c] = known->second.contains(left_ ? left_->was(n, static_cast<int>(c)) : static_cast<int>(c));
         if (std::count(keep[n].begin(), keep[n].end(), 1) == 0) keep[n].assign(keep[n].size(), 1);
       }
-    leave(fewer_choices(keep, left_ ? &*left_ : nullptr));
+    leave(fewer_choices(keep, left()));
   }
   /// Takes those of a stage.
   void take(int first, int end, const std::vector<int>& of_decisions, choices_taken& to) const {
@@ -148,6 +66,8 @@ class run_costs {
   }
   run_costs& operator=(const run_costs&) = delete;
 
+  /// Of all choices; none: all.
+  const fewer_choices* left() const { return left_ ? &*left_ : nullptr; }
   int segments() const { return static_cast<int>(nodes_.size()); }
   /// Runs of the same numbers have the same costs.
   std::vector<int> kinds(int first, int end) const {
@@ -162,7 +82,7 @@ class run_costs {
   }
 
   run_part part(int first, int end) const {
-    run_part out{&costs_, left_ ? &*left_ : nullptr, nodes(first, end), {}, {}};
+    run_part out{&costs_, left(), nodes(first, end), {}, {}};
     std::vector<int> number(place_.size(), -1);
     for (const std::size_t n : out.nodes) {
       number[n] = static_cast<int>(out.costs.nodes.size());

@@ -7,6 +7,8 @@
 #include <cfp/plan/stages/one_layout.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -43,8 +45,10 @@ class staged_search {
   }
 
  private:
+  using in_programs = std::function<std::optional<staged_plan>(one_layout&, double below)>;
   struct found_plan {
-    const one_layout* of = nullptr;
+    one_layout* of = nullptr;
+    in_programs how;
     staged_plan plan;
 
     double ms() const { return plan.price.ms; }
@@ -74,18 +78,30 @@ class staged_search {
       while (end != found_.end() && end->ms() * (1 - roughly_off) <= first->ms() * (1 + roughly_off)) ++end;
       std::vector<std::size_t> numbers(static_cast<std::size_t>(end - first));
       std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-      std::vector<char> fits(numbers.size());
+      std::vector<std::int64_t> lacks(numbers.size());
       on_threads(options_.machine, numbers, [&](std::size_t i) {
         found_plan& f = first[static_cast<std::ptrdiff_t>(i)];
-        fits[i] = f.of->holds(f.plan);
+        lacks[i] = f.of->lacks(f.plan);
       });
       const found_plan* best = nullptr;
-      for (const std::size_t i : numbers)
-        if (const found_plan& f = first[static_cast<std::ptrdiff_t>(i)]; fits[i] && (!best || faster(f, *best)))
-          best = &f;
+      for (const bool again : {false, true})
+        for (const std::size_t i : numbers) {
+          found_plan& f = first[static_cast<std::ptrdiff_t>(i)];
+          if ((lacks[i] > 0) != again || (best && !faster(f, *best))) continue;
+          if (!again || holds_with_less(f, lacks[i])) best = best && !faster(f, *best) ? best : &f;
+        }
       if (best) return best->plan;
     }
     return std::nullopt;
+  }
+  // One that lacks so many bytes, made of less memory by so much.
+  bool holds_with_less(found_plan& f, std::int64_t bytes) {
+    if (options_.machine.over()) return false;
+    tell("less memory for " + std::to_string(f.plan.layout.places) + " places of " + sizes_text(f.plan.layout.inside));
+    f.of->leave_free(bytes);
+    std::optional<staged_plan> other = f.how(*f.of, never);
+    if (other) f.plan = *std::move(other);
+    return other && f.of->lacks(f.plan) == 0;
   }
 
   void tell(const std::string& what) {
@@ -100,8 +116,7 @@ class staged_search {
 
   // Candidates that are no further behind what is known, several at a time; of those priced in fewer stages of each
   // place such that so many may be faster.
-  template <class Programs>
-  void by_programs(const std::string& how, int chunks, double behind, const Programs& programs) {
+  void by_programs(const std::string& how, int chunks, double behind, const in_programs& programs) {
     double ms = never;
     for (const found_plan& f : found_) ms = std::min(ms, f.ms());
     std::vector<std::size_t> numbers;
@@ -114,7 +129,7 @@ class staged_search {
       found[i] = programs(*c.of, ms);
     });
     for (std::size_t i = 0; i < found.size(); ++i)
-      if (found[i]) found_.push_back({candidates_[i].of.get(), std::move(*found[i])});
+      if (found[i]) found_.push_back({candidates_[i].of.get(), programs, std::move(*found[i])});
   }
 
   // All layouts in so many micro-batches, several at a time: first equal stages of each, then what is faster.
