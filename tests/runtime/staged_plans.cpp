@@ -2,12 +2,9 @@
 // elsewhere.
 #include "../catch.hpp"
 #include "common.hpp"
-#include "small.hpp"
+#include "found_stages.hpp"
 
 #include <cfp/file/whole_file.hpp>
-#include <cfp/plan/stages/stage_reasons.hpp>
-#include <cfp/profile/machine/described_conversions.hpp>
-#include <cfp/session/plan_in_stages.hpp>
 #include <cfp/session/session.hpp>
 
 #include <nlohmann/json.hpp>
@@ -24,32 +21,10 @@
 namespace staged_plans_tests {
 
 using namespace cfp;
-using namespace small_tests;
+using namespace found_stages_tests;
 using json = nlohmann::ordered_json;
 
 namespace {
-
-graph model_of(long rows) {
-  families::gpt_config c = tiny_config();
-  c.layers = 4, c.batch = rows, c.sequence = 64;
-  return families::gpt(c);
-}
-
-machine some_machine() {
-  machine m = plain_machine(mesh_of({4}), 1e9, 1e9, 1e-7, {{1e-6, 2e8}});
-  m.device.memory = 1l << 40;
-  return m;
-}
-
-stages_plan found_on(const std::vector<int>& places, int micro_batches) {
-  machine_plan_options o;
-  o.type = number::float32;
-  o.unfused = true;
-  o.micro_batches = micro_batches;
-  const std::optional<stages_plan> out = plan_in_stages(model_of, 16, some_machine(), o, places);
-  REQUIRE(out);
-  return *out;
-}
 
 session session_of(const stages_plan& p, const std::string& mesh = "") {
   session_options o;
@@ -120,47 +95,6 @@ TEST_CASE("a plan in stages is saved, and trains on ranks as one rank does", "[h
     CHECK(std::abs(there - here) <= 1e-5 * here);
     for (const std::string& file : {path, again, std::string("staged.safetensors")}) std::remove(file.c_str());
   }
-}
-
-TEST_CASE("a stage is explained by what it takes, and by what else each of its decisions could choose") {
-  const stages_plan p = found_on({2}, 4);
-  const stages_plan::details& of = *p.of;
-  const std::vector<stage_reasons> all = reasons(of.g, of.decisions, p.plan, of.on, of.options);
-  std::size_t stages = 0;
-  for (const stage_reasons& s : all) {
-    stages += s.stages.size();
-    CHECK(s.takes <= s.may);
-    CHECK(s.may <= of.on.device.memory);
-    REQUIRE(!s.decisions.empty());
-    for (const int n : s.stages) {  // as the search had it
-      const stages_plan::stage& x = p.stages[static_cast<std::size_t>(n)];
-      CHECK(s.ms == Approx(p.plan.micro_batches * (x.forward_ms + x.backward_ms) + x.once_ms));
-    }
-    for (const stage_reasons::decided& x : s.decisions) {
-      CHECK(x.choice == p.plan.choices[x.node]);
-      CHECK(x.other.choice != x.choice);
-      CHECK(x.other.price > -0.01 * s.ms);
-    }
-  }
-  CHECK(stages == p.stages.size());
-  // The plan that takes what is next best takes as much more, or another is still better within it.
-  const stage_reasons& first = all.front();
-  int possible = 0;
-  for (std::size_t k = 0; k < first.decisions.size(); ++k) {
-    if (first.decisions[k].other.choice < 0) continue;
-    staged_plan changed = p.plan;
-    changed.choices[first.decisions[k].node] = first.decisions[k].other.choice;
-    std::vector<stage_reasons> then;
-    try {
-      then = reasons(of.g, of.decisions, changed, of.on, of.options);
-    } catch (const bad_input&) {  // others must choose otherwise too
-      continue;
-    }
-    ++possible;
-    CHECK(then.front().ms >= first.ms + first.decisions[k].other.price - 1e-6 * first.ms);
-  }
-  CHECK(possible > 0);
-  CHECK(p.explain().find("\nstage 0: ") != std::string::npos);
 }
 
 TEST_CASE(
