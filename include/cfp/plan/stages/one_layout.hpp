@@ -141,14 +141,15 @@ class one_layout {
     stage_tables& last = *within.back();
     if (options_.all_choices) return of_equal_stages(tables(last.memory()));
     mixed_choices some;
-    some.add(within, last.equal_ends(base_.layout.places), base_.micro_batches, costs_, decisions_.nodes.size());
-    const run_costs& of = less_costs_ ? *less_costs_ : costs_;
-    mixed_.emplace(of, some.taken(of));
-    const double ms = of_equal_stages(tables(last.memory()));
+    const auto with_those_of = [&](const std::vector<int>& ends) {
+      some.add(within, ends, base_.micro_batches, costs_, decisions_.nodes.size());
+      const run_costs& of = less_costs_ ? *less_costs_ : costs_;
+      mixed_.emplace(of, some.taken(of));
+      return of_equal_stages(tables(last.memory()));
+    };
+    const double ms = with_those_of(last.equal_ends(base_.layout.places));
     if (ms < never || of_equal_stages(last) == never) return ms;
-    some.add(within, tables_->equal_ends(base_.layout.places), base_.micro_batches, costs_, decisions_.nodes.size());
-    mixed_.emplace(of, some.taken(of));
-    return of_equal_stages(tables(last.memory()));
+    return with_those_of(tables_->equal_ends(base_.layout.places));
   }
   double of_equal_stages(stage_tables& of) {
     if (!even_.in(of, base_.layout, base_.ends, chosen_)) return never;

@@ -20,8 +20,7 @@ namespace cfp::inline v0_1 {
 
 class run_costs {
  public:
-  /// `all`: also choices that no stage needs. `some`: of all choices, if the decisions
-  /// have not all of them.
+  /// `all`: also choices that no stage needs. `some`: which of all choices the decisions have, if not all.
   run_costs(const graph& g, const stage_segments& r, const decision_graph& d, stage_costs costs, bool all = false,
             std::optional<fewer_choices> some = std::nullopt)
       : costs_(std::move(costs)), left_(std::move(some)), nodes_(r.first.size()), edges_(r.first.size()),
