@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", to, "file for the figures");
   app.add_option("--machine", on, "a machine of examples/machines, of one node")->capture_default_str();
   app.add_option("--model", model, "one of examples/models; none: three");
-  app.add_option("--layers", layers, "of it")->capture_default_str();
+  app.add_option("--layers", layers, "of it")->check(CLI::PositiveNumber)->capture_default_str();
   try {
     app.parse(argc, argv);
     const machine m = load_machine(carried_machine(on));

@@ -59,8 +59,7 @@ class pipeline_simulation {
  public:
   /// All of them must outlive this.
   pipeline_simulation(const pipeline_schedule& s, const slot_places& places, const std::vector<stage_cost>& costs)
-      : s_(s), costs_(costs), places_(places), next_(s.ranks.size()), free_(s.ranks.size()),
-        links_(s.ranks.size() * s.ranks.size()) {
+      : s_(s), costs_(costs), places_(places), next_(s.ranks.size()), free_(s.ranks.size()), links_(s.ranks.size()) {
     if (costs.size() != static_cast<std::size_t>(s.stages) &&
         costs.size() != static_cast<std::size_t>(s.stages) * at(s.micro_batches))
       throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages, and there are " +
@@ -123,7 +122,7 @@ class pipeline_simulation {
   double arrives(const slot_places::place& from, int rank) {
     const double made = out_.slots[at(from.rank)][at(from.at)].end;
     if (from.rank == rank) return made;
-    link& l = links_[at(from.rank) * s_.ranks.size() + at(rank)];
+    link& l = links_[at(rank)][from.rank];
     for (; l.sent <= from.at; ++l.sent) {  // what was made before goes first
       const slot& x = s_.ranks[at(from.rank)][at(l.sent)];
       const double takes = receiver(x) == rank ? sends(x) : 0;
@@ -213,7 +212,7 @@ class pipeline_simulation {
   const slot_places& places_;
   std::vector<std::size_t> next_;
   std::vector<double> free_;
-  std::vector<link> links_;  // of each two ranks
+  std::vector<std::map<int, link>> links_;  // of each rank, by those that send it something
   pipeline_run out_;
 };
 
@@ -240,7 +239,7 @@ class simulated_schedule {
   const detail::slot_places places_;
 };
 
-/// The same of one.
+/// Runs a schedule once.
 inline pipeline_run simulate(const pipeline_schedule& s, const std::vector<stage_cost>& costs) {
   return simulated_schedule(s).run(costs);
 }
