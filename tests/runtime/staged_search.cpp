@@ -252,6 +252,24 @@ TEST_CASE("where less memory has a plan in stages more has one, and hardly a slo
   CHECK(worst <= 1.05);
 }
 
+TEST_CASE("a plan that lacks memory by programs of more micro-batches is made again of less", "[heavy]") {
+  machine m = some_machine(4);
+  staged_options o = in_double();
+  o.places = {2}, o.micro_batches = 16;
+  int again = 0;
+  o.tell = [&](const std::string& what) { again += what.starts_with("less memory for"); };
+  const std::optional<staged_plan> free = search_stages(model_of, 16, m, o);
+  REQUIRE(free);
+  for (int share = 70; share <= 75; ++share) {
+    m.device.memory = free->price.peak * share / 100;
+    const std::optional<staged_plan> p = search_stages(model_of, 16, m, o);
+    CAPTURE(share);
+    REQUIRE(p);
+    CHECK(p->price.peak <= m.device.memory);
+  }
+  CHECK(again > 0);
+}
+
 TEST_CASE("choices that equal stages take make stages nearly as fast as all choices do", "[heavy]") {
   double worst = 1;
   int compared = 0;
