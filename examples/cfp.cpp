@@ -314,12 +314,14 @@ int main(int argc, char** argv) {
       "it right by running it, and compares it with the plans people use."};
   app.require_subcommand(1);
   for (const command& c : commands) add_options(*app.add_subcommand(c.name, c.description), a, c);
+  const std::vector<std::string> words{argv + 1, argv + argc};
   try {
     app.parse(argc, argv);
+    program::refuse_empty_elements(*app.get_subcommands().front(), words);
   } catch (const CLI::Success& e) {  // --help
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "%s\n", sentence(app, e, {argv + 1, argv + argc}).c_str());
+    std::fprintf(stderr, "%s\n", sentence(app, e, words).c_str());
     return 2;
   }
   for (int i = 1; i < argc; ++i) a.all.append(argv[i]).append(1, '\n');

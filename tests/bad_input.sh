@@ -106,6 +106,7 @@ for option in model layers batch seq vocabulary mesh backend type deadline memor
               save-plan save-header summary steps rate schedule clip text save-state load-state seed save-every; do
   refused "--$option: its value is an empty text" train "${long[@]}" --$option ''
 done
+for list in 2,,4 ,2 2,; do refused "--stages: an element of its list is empty, got: $list" plan --model "$tiny" --machine a100-8 --stages $list; done
 refused "--machine: its value is an empty text" plan --model "$tiny" --machine ''
 refused "--save-machine: its value is an empty text" sweep --save-machine ''
 refused "--compare: its value is an empty text" run --compare ''
@@ -186,6 +187,10 @@ refused "--forward and --backward are both 0" schedule gpipe --forward 0 --backw
 refused "--chunks: a rank has one stage unless" schedule gpipe --chunks 2
 refused "--slices: a micro-batch is whole unless the schedule is terapipe or seq1f1b" schedule gpipe --slices 2
 refused "--svg $dir/schedule: one file for this and for --save-schedule" schedule gpipe --save-schedule "$dir/schedule" --svg "$dir/schedule"
+"$cfp" schedule gpipe --save-schedule "$dir/own" > "$dir/out"
+for option in --svg --save-schedule; do refused "$option $dir/own: one file for this and for SCHEDULE" schedule "$dir/own" $option "$dir/own"; done
+for mesh in data=2,stage=2 stage=1; do refused "axis 'stage' of a mesh" run --model "$tiny" --mesh $mesh; done
+refused "mesh stage=2,x=2: plans in stages choose their mesh" plan --model "$tiny" --seq 16 --machine a100-8 --mesh stage=2,x=2
 refused "--svg $dir/none/file: cannot be written" schedule gpipe --svg "$dir/none/file"
 refused "schedule pipedream_2bw: 2 micro-batches in steps of 4" schedule pipedream_2bw --micro-batches 2
 "$cfp" schedule gpipe --save-schedule "$dir/schedule" > "$dir/out" || { echo "FAILED: a schedule is not written"; failed=1; }

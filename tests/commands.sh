@@ -98,7 +98,7 @@ for wrong in "--stages 3|must be 2 or more and divide the machine's 4 devices" "
   "--stages 2 --recompute all|choose what is computed again" "--stages 2 --profile x.json|plans in stages do not know of it so far" "--stages 4 --batch 2|at most 2 micro-batches here, and a pipeline of 4 stages at least as many" \
   "--stages 0,2|0 is any number of places" "--stages 2,4,2|2 stands twice" \
   "--stages 2 --axes 3|--axes: a mesh inside stages has 1 or 2" "--stages 2 --optimizer adamw,adafactor|--optimizer: stages are planned for one" \
-  "--stages 2 --micro-batches 1|a pipeline has 2 or more" "--stages 2 --seconds 0.001|that was found in the seconds given" \
+  "--stages 2 --micro-batches 1|a pipeline has 2 or more" "--stages 2 --seconds 0.001|no plan in stages was found in the seconds given" \
   "--stages 2 --memory 1000000|no plan in stages fits"; do
   code=0
   # shellcheck disable=SC2086

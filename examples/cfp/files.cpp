@@ -3,6 +3,7 @@
 #include "arguments.hpp"
 
 #include <cfp/file/new_file.hpp>
+#include <cfp/pipeline/named_schedules.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,6 +28,12 @@ std::string own_file(const std::string& folder, const std::string& option, const
 }
 
 namespace {
+
+// That of a schedule that is none of those with a name.
+std::string schedule_file(const std::string& asked) {
+  const auto named = [&](const cfp::named_schedule& s) { return s.name == asked; };
+  return std::any_of(cfp::named_schedules.begin(), cfp::named_schedules.end(), named) ? "" : asked;
+}
 
 // Going on over the file that one began from is what people do.
 bool goes_on(const named_file& a, const named_file& b) {
@@ -65,6 +72,7 @@ std::vector<named_file> named_files(const arguments& a) {
   const bool measures = a.machine.empty() ? a.plan.empty() : a.backend == "cuda";
   std::vector<named_file> out{{"--model", own_file("models", "--model", a.model), true, false},
                               {"--machine", own_file("machines", "--machine", a.machine), true, false},
+                              {"SCHEDULE", schedule_file(a.pipeline), true, false},
                               {"--text", a.text, true, false},
                               {"--plan", a.plan, true, false},
                               {"--against", a.against, true, false},

@@ -33,7 +33,7 @@ int do_all(const arguments& a) {
     clear_progress();
     std::cout << '\n' << v << std::flush;
     summary["verification"] = json::parse(v.json());
-    broken += check(v.holds(), "the plan does not train as one rank does");
+    broken += check(v.holds(), "the plan is not verified");
     if (!a.save_state.empty()) {
       p.session.train(p.text, a.steps);
       p.session.save_state(a.save_state);

@@ -3,15 +3,14 @@
 #include "files.hpp"
 
 #include <cfp/file/new_file.hpp>
-#include <cfp/file/whole_file.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/pipeline/schedule_file.hpp>
 #include <cfp/pipeline/schedule_picture.hpp>
 #include <cfp/session/texts.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,10 +31,10 @@ void refuse(const arguments& a, const std::set<std::string>& options, const std:
 cfp::pipeline_schedule asked_for(const arguments& a, const cfp::stage_cost& cost) {
   const auto named = [&](const cfp::named_schedule& s) { return s.name == a.pipeline; };
   if (std::none_of(cfp::named_schedules.begin(), cfp::named_schedules.end(), named)) {
-    if (const std::optional<std::string> text = cfp::detail::whole_file(a.pipeline)) {
+    if (std::filesystem::exists(a.pipeline)) {
       refuse(a, {"--ranks", "--micro-batches", "--chunks", "--slices"},
              "the schedule of " + a.pipeline + " is as long as it is");
-      return cfp::read_schedule(*text, a.pipeline);
+      return cfp::load_schedule(a.pipeline);
     }
     throw cfp::bad_input("schedule '" + a.pipeline + "' is none of " + cfp::schedule_names() +
                          ", and no file that can be read");

@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <cstddef>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace program {
 
@@ -63,6 +65,22 @@ inline void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* const o : command.get_options())
     o->transform(CLI::Validator(
         [](std::string& text) { return text.empty() ? "its value is an empty text" : std::string(); }, ""));
+}
+
+/// Lists have no empty elements; the parser leaves them out.
+inline void refuse_empty_elements(const CLI::App& command, const std::vector<std::string>& words) {
+  for (const CLI::Option* const o : command.get_options()) {
+    if (o->get_delimiter() == '\0') continue;
+    const std::string name = o->get_name(), with = name + "=";
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string list;
+      if (words[i].starts_with(with)) list = words[i].substr(with.size());
+      else if (words[i] == name && i + 1 < words.size()) list = words[i + 1];
+      else continue;
+      if (("," + list + ",").find(",,") != std::string::npos)
+        throw CLI::ValidationError(name, "an element of its list is empty, got: " + list);
+    }
+  }
 }
 
 }  // namespace program

@@ -5,6 +5,7 @@
 #include <cfp/pipeline/schedule_file.hpp>
 #include <cfp/pipeline/schedule_picture.hpp>
 
+#include <cmath>
 #include <functional>
 
 namespace pipeline_tests {
@@ -187,6 +188,14 @@ TEST_CASE("a schedule that cannot be is refused in words") {
   s = one_forward_one_backward(2, 2);
   s.ranks[1].push_back(s.ranks[1].front());
   CHECK(contains(refused([&] { simulate(s, equal(2)); }), "twice"));
+  s = one_forward_one_backward(2, 2);
+  s.ranks[1].push_back(s.ranks[1].back());
+  CHECK(contains(refused([&] { check(s); }), "update by stage 1 after micro-batch 1 stands there twice"));
+  for (const double wrong : {-1.0, std::nan(""), HUGE_VAL}) {
+    std::vector<stage_cost> costs = equal(2);
+    costs[1].send_forward = wrong;
+    CHECK(contains(refused([&] { simulate(one_forward_one_backward(2, 2), costs); }), "must be numbers from 0 to"));
+  }
   s = one_forward_one_backward(2, 2);
   s.ranks[0].pop_back();
   CHECK(contains(refused([&] { simulate(s, equal(2)); }), "is followed by no update"));

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -416,6 +417,19 @@ TEST_CASE("programs for numbers of another width than the ranks' are refused") {
   }
 }
 
+TEST_CASE("ranks of another mesh than the programs' are refused before any of them runs") {
+  training how;
+  how.micro_batches = 2;
+  const graph g = differentiate(refine(fragile_model(2)), how);
+  const batch_source data = [](long) { return batch{{"x", std::vector<float>(16, 0.5f)}}; };
+  const stage_programs p = lower_stages(g, mesh_of({2}), sharding::replicated(g), {layers_of(g, 2), gpipe(2, 2), {}});
+  for (const mesh_shape& ranks : {mesh_shape{}, mesh_of({2}), mesh_of({4}), mesh_of({4, 2})})
+    CHECK_THROWS_WITH(train(*threads(ranks, number::float32, kernels_of<fragile_t>()), p, data, 1, 3),
+                      Catch::StartsWith("a program is lowered for mesh stage=2,") &&
+                          Catch::EndsWith("make ranks of the program's own mesh"));
+  CHECK(train(*threads(mesh_of({2, 2}), number::float32, kernels_of<fragile_t>()), p, data, 1, 3).loss.size() == 1);
+}
+
 TEST_CASE("what cannot be stages is refused with a sentence") {
   training how;
   how.micro_batches = 4;
@@ -440,6 +454,17 @@ TEST_CASE("what cannot be stages is refused with a sentence") {
   CHECK(says({}, {0}, gpipe(2, 4)) ==
         "stage 1 begins with operation 0: stages begin with forward operations, each after the one before");
   CHECK(says(mesh_of({1, 1, 1}), first, gpipe(2, 4)).empty());
+  mesh_shape none = mesh_of({1}), named = none;
+  none.axes[0].size = 0, named.axes[0].label = name("stage");
+  CHECK(says(none, first, gpipe(2, 4)).ends_with("of the mesh inside a stage has no device"));
+  CHECK(says(named, first, gpipe(2, 4)).ends_with("is called as that of the stages is: give it another name"));
+  const graph other = refine(fragile_model(2));
+  CHECK_THROWS_WITH(lower_stages(g, {}, sharding::replicated(other), {first, gpipe(2, 4), {}}),
+                    Catch::EndsWith("make it of the graph that is lowered"));
+  std::vector<stage_cost> costs(2);
+  costs[1].forward = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(lower_stages(g, {}, sharding::replicated(g), {first, gpipe(2, 4), costs}),
+                    Catch::Contains("must be numbers from 0 to 1e18, one is nan"));
 }
 
 }  // namespace staged_tests

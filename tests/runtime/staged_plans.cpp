@@ -65,8 +65,11 @@ TEST_CASE("a plan in stages is saved, and trains on ranks as one rank does", "[h
     const verification v = s.verify(text, 3);
     INFO(v.json());
     CHECK(v.holds());
+    s.compare_with(path);
     const plan_comparison c = s.compare(text, 2);
     CHECK(c.counts_agree());
+    REQUIRE(c.plans.size() == 2);
+    CHECK(c.plans[1].sent.total_bytes() == c.plans[0].sent.total_bytes());
     CHECK(c.plans[0].sent.calls[static_cast<std::size_t>(collective_kind::send)] > 0);
     s.save_plan(again);
     const auto contents = [](const std::string& of) {
@@ -116,12 +119,19 @@ TEST_CASE(
   has(refused(session_of(p, "x=2"), "staged_plan.json"), "is for mesh stage=2,x=2, this one is x=2");
   has(refused(session_of(p, "stage=4"), "staged_plan.json"), "is for mesh stage=2,x=2, this one is stage=4,x=1");
   CHECK_THROWS_WITH(session_of(p).plan(), Catch::Contains("cfp plan --machine FILE --stages 2"));
+  CHECK_THROWS_WITH(session_of(p).compare_with("staged_plan.json"), Catch::Contains("give the saved one"));
+  CHECK_THROWS_WITH(session_of(p, "x=2,stage=2"), Catch::Contains("stands before all others"));
+  CHECK_THROWS_WITH(session_of(p, "stage=1"), Catch::Contains("a pipeline has 2 places or more"));
   CHECK_THROWS_WITH(session_of(p).analyse(), Catch::Contains("give a mesh without that axis"));
   const json right = json::parse(*detail::whole_file("staged_plan.json"));
   using change = std::function<void(json&)>;
   const std::vector<std::pair<change, std::string>> wrong{
       {[](json& j) { j.erase("stages"); }, "must have 'stages'"},
-      {[](json& j) { j["stages"]["schedule"] = "2f2b"; }, "schedule '2f2b' is none of"},
+      {[](json& j) { j["stages"]["schedule"] = "2f2b"; }, "follows schedule '2f2b', and saved plans follow"},
+      {[](json& j) { j["stages"]["schedule"] = "chimera"; }, "staged_plan_changed.json: follows schedule 'chimera'"},
+      {[](json& j) { j["stages"]["each"][0] = j["stages"]["each"][1]; }, "must be on place 0, is on 1"},
+      {[](json& j) { j["stages"]["each"][0]["begins_with"] = j["stages"]["each"][1]["begins_with"]; },
+       "which is not the model's first operator"},
       {[](json& j) { j["stages"]["micro_batches"] = 8; }, "is for 8 micro-batches, this training has 4"},
       {[](json& j) { j["stages"]["each"].push_back(j["stages"]["each"][1]); }, "stages on 2 places"},
       {[](json& j) { j["stages"]["each"][1]["begins_with"] = "nothing"; }, "no forward operator of this model makes"},

@@ -425,8 +425,27 @@ TEST_CASE("a batch that cannot be cut, or more places than devices, has no stage
   staged_options o = in_double();
   CHECK_THROWS_AS(search_stages(model_of, 0, some_machine(4), o), bad_input);
   CHECK(!search_stages(model_of, 1, some_machine(4), o));
-  o.places = {3};
-  CHECK(!search_stages(model_of, 4, some_machine(4), o));
+  using change = void (*)(staged_options&);
+  for (const auto& [wrong, why] :
+       {std::pair<change, const char*>([](staged_options& w) { w.places = {3}; }, "divide the machine's 4 devices"),
+        {[](staged_options& w) { w.places = {1}; }, "must be 2 or more"},
+        {[](staged_options& w) { w.axes = 3; }, "axes inside stages must be 1 or 2"},
+        {[](staged_options& w) {
+           w.chunks = {1, 0};
+         },
+         "one is 0"},
+        {[](staged_options& w) { w.micro_batches = 3; }, "a step of 4 rows in 3 micro-batches"},
+        {[](staged_options& w) { w.most_micro_batches = 0; }, "most_micro_batches must be 2 or more"},
+        {[](staged_options& w) { w.machine.memory = -1; }, "memory must be bytes"}}) {
+    staged_options other = o;
+    wrong(other);
+    CHECK_THROWS_WITH(search_stages(model_of, 4, some_machine(4), other), Catch::Contains(why));
+  }
+  CHECK_THROWS_WITH(search_stages({}, 4, some_machine(4), o), Catch::Contains("there is no model"));
+  CHECK_THROWS_WITH(search_stages([](long rows, int) { return model_of(rows, 1); }, 4, some_machine(4), o),
+                    Catch::Contains("made a graph of 1 micro-batches"));
+  CHECK_THROWS_WITH(search_stages([](long, int passes) { return model_of(1, passes); }, 4, some_machine(4), o),
+                    Catch::Contains("it must be of as many rows as asked"));
   for (const int milliseconds :
        {0, 5, 20, 60}) {  // whenever it ends, what is known by then is a plan, or there is none
     o = in_double();

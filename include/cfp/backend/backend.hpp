@@ -4,7 +4,9 @@
 
 #include <cfp/backend/number.hpp>
 #include <cfp/communicator/communicator.hpp>
+#include <cfp/core/bad_input.hpp>
 #include <cfp/core/mesh.hpp>
+#include <cfp/model/read_mesh.hpp>
 #include <cfp/program/target.hpp>
 
 #include <chrono>
@@ -116,6 +118,16 @@ class backend {
   virtual bool is_first() const { return true; }  ///< of several processes, the one that speaks and writes files
   virtual std::string description() const = 0;    ///< what runs there: in tables of times
 };
+
+/// Throws bad_input unless a program is of the mesh of the ranks that are to run it; its axes may be called otherwise.
+inline void check_mesh(const program& p, const mesh_shape& ranks) {
+  bool same = p.mesh.rank() == ranks.rank();
+  for (int a = 0; same && a < ranks.rank(); ++a) same = p.mesh.size(a) == ranks.size(a);
+  const auto said = [](const mesh_shape& m) { return m.rank() > 0 ? to_string(m) : std::string("one device"); };
+  if (!same)
+    throw bad_input("a program is lowered for mesh " + said(p.mesh) + ", and these ranks are of mesh " + said(ranks) +
+                    ": make ranks of the program's own mesh");
+}
 
 /// Whether more ranks run on a machine than it has cores: then times are no timings.
 inline bool is_oversubscribed(backend& on) {

@@ -38,12 +38,13 @@ class held_program final : held_device<Device>, public engine<Device> {
 template <device Device, class Context>
 class rank_on final : public rank {
  public:
-  rank_on(const typename Device::parts& shared, Context& context)
-      : context_(context), device_(std::make_shared<Device>(shared, context)) {}
+  rank_on(const typename Device::parts& shared, Context& context, const mesh_shape& of)
+      : context_(context), mesh_(of), device_(std::make_shared<Device>(shared, context)) {}
 
   int number() const override { return context_.rank; }
   bool leads() const override { return context_.leads(); }
   std::unique_ptr<loaded_program> load(const program& p, const graph& g, std::uint64_t seed) override {
+    check_mesh(p, mesh_);
     constexpr long bytes = sizeof(typename Device::number);
     if (p.real_bytes != bytes)
       throw bad_input("a program is lowered for numbers of " + std::to_string(p.real_bytes) +
@@ -87,6 +88,7 @@ class rank_on final : public rank {
 
  private:
   Context& context_;
+  const mesh_shape& mesh_;  // of all ranks
   const std::shared_ptr<Device> device_;
 };
 
@@ -113,7 +115,7 @@ class ranks_on final : public backend {
     try {
       pool_.run([&](Context& context) {
         auto& mine = ranks_[static_cast<std::size_t>(context.rank)];
-        if (!mine) mine = std::make_unique<rank_on<Device, Context>>(shared_, context);
+        if (!mine) mine = std::make_unique<rank_on<Device, Context>>(shared_, context, mesh_);
         job(*mine);
       });
     } catch (const rank_failure&) {  // what a device was doing is not known

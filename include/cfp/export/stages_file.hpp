@@ -7,6 +7,8 @@
 #include <cfp/plan/stages/staged_layout.hpp>
 #include <cfp/program/stages/stage_mesh.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -56,6 +58,10 @@ class stages_reader : json_reader<bad_input> {
       refuse("has " + std::to_string(stages_there) + " stages on " + std::to_string(out.places) +
              " places: each place must have as many");
     out.chunks = stages_there / out.places;
+    static constexpr const char* plain[] = {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2"};
+    if (std::find(std::begin(plain), std::end(plain), out.schedule) == std::end(plain))
+      refuse("follows schedule '" + out.schedule +
+             "', and saved plans follow gpipe, 1f1b, interleaved, zb_h1 or zb_h2");
     if (const json& passes = member(stages, "'stages'", "micro_batches"); passes != g.passes)
       refuse("is for " + shown(passes) + " micro-batches, this training has " + std::to_string(g.passes) +
              ": give it as many");
@@ -86,8 +92,8 @@ class stages_reader : json_reader<bad_input> {
       refuse(owner + " must be on place " + std::to_string(stage % out.places) + ", is on " + shown(one["place"]));
     const int before = out.first.empty() ? 0 : out.first.back();
     if (stage == 0 ? first != 0 : first <= before)
-      refuse(owner + " begins with '" + one["begins_with"].get<std::string>() +
-             "', which is not behind what the one before begins with");
+      refuse(owner + " begins with '" + one["begins_with"].get<std::string>() + "', which is " +
+             (stage == 0 ? "not the model's first operator" : "not behind what the one before begins with"));
     if (stage > 0) out.first.push_back(first);
     stage_cost& cost = out.costs.emplace_back();
     for (const stage_figure& f : stage_figures) {

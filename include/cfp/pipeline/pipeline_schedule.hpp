@@ -130,14 +130,18 @@ inline void check(const pipeline_schedule& s) {
   if (s.slices < 1 || s.stages % s.slices != 0)
     throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages in slices of " +
                     std::to_string(s.slices) + ": each stage has as many slices");
-  std::map<std::pair<int, int>, int> last_update;  // by rank and stage, where it stands
-  for (int r = 0; r < s.count(); ++r)
-    for (std::size_t i = 0; i < s.ranks[static_cast<std::size_t>(r)].size(); ++i)
-      if (const slot& x = s.ranks[static_cast<std::size_t>(r)][i]; x.kind == slot::update)
-        last_update[{r, x.stage}] = static_cast<int>(i);
   const auto fail = [&](const slot& what, const char* how) {
     throw bad_input("schedule " + s.name + ": " + describe(what) + how);
   };
+  std::map<std::pair<int, int>, int> last_update;  // by rank and stage, where it stands
+  for (int r = 0; r < s.count(); ++r)
+    for (std::size_t i = 0; i < s.ranks[static_cast<std::size_t>(r)].size(); ++i)
+      if (const slot& x = s.ranks[static_cast<std::size_t>(r)][i]; x.kind == slot::update) {
+        const auto [before, first] = last_update.try_emplace({r, x.stage}, static_cast<int>(i));
+        if (!first && s.ranks[static_cast<std::size_t>(r)][static_cast<std::size_t>(before->second)] == x)
+          fail(x, " stands there twice");
+        before->second = static_cast<int>(i);
+      }
   for (int stage = 0; stage < s.stages; ++stage)
     for (int m = 0; m < s.micro_batches; ++m) {
       const auto forward = places.of(slot::forward, stage, m), whole = places.of(slot::backward, stage, m),

@@ -3,10 +3,13 @@
 
 #include <cfp/core/text.hpp>
 #include <cfp/file/json_reader.hpp>
+#include <cfp/file/whole_file.hpp>
 #include <cfp/pipeline/pipeline_schedule.hpp>
 
 #include <array>
 #include <charconv>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace cfp::inline v0_1 {
@@ -77,6 +80,14 @@ inline pipeline_schedule read_schedule(std::string_view text, const std::string&
   return detail::schedule_reader(text, where).read();
 }
 
+/// The same of a file.
+inline pipeline_schedule load_schedule(const std::string& path) {
+  const std::optional<std::string> text = detail::whole_file(path);
+  if (!text) throw bad_input(path + ": cannot be read");
+  return read_schedule(*text, path);
+}
+
+/// What `load_schedule` reads, for `write_file`.
 inline std::string write_schedule(const pipeline_schedule& s) {
   nlohmann::ordered_json out{{"version", 1},
                              {"name", s.name},

@@ -2,32 +2,13 @@
 #pragma once
 
 #include <cfp/pipeline/pipeline_schedule.hpp>
+#include <cfp/pipeline/stage_cost.hpp>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
 namespace cfp::inline v0_1 {
-
-/// What a stage takes, each micro-batch alike; times in milliseconds.
-struct stage_cost {
-  double forward = 1, backward_inputs = 1, backward_weights = 1;
-  double update = 0;
-  double send_forward = 0;   ///< what the next stage, on another rank, waits for its result
-  double send_backward = 0;  ///< the same of the gradient, to the stage before
-  double kept = 1;           ///< bytes of a micro-batch from its forward until its backward is over
-
-  double of(slot::kind_t kind) const {
-    switch (kind) {
-      case slot::forward: return forward;
-      case slot::backward: return backward_inputs + backward_weights;
-      case slot::backward_inputs: return backward_inputs;
-      case slot::backward_weights: return backward_weights;
-      case slot::update: return update;
-    }
-    return 0;
-  }
-};
 
 struct slot_times {
   double begin = 0, end = 0;
@@ -65,6 +46,7 @@ class pipeline_simulation {
       throw bad_input("schedule " + s.name + " has " + std::to_string(s.stages) + " stages, and there are " +
                       std::to_string(costs.size()) +
                       " costs: one for each stage is needed, or for each of its micro-batches");
+    for (const stage_cost& c : costs) check(c);
   }
 
   /// Milliseconds from the first slot to the end of the last.

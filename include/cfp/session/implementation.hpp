@@ -64,10 +64,8 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
   s.choose_as_saved(path);
   const saved_plan saved = s.saved(path);
   s.measured_before();
-  s.tell("making the program of plan " + path);
   found_plan out;
-  out.best = s.made("found", s.g, saved.choices, saved.stages, s.ranks());
-  out.best.predicted_ms = saved.predicted_ms;
+  out.best = s.made_as("found", saved, path);
   out.stages = saved.stages;
   if (s.device) out.best.beside_bytes = beside_bytes(s.ranks(), largest(out.best), out.best.on_ranks().graph_of(s.g));
   out.from_file = true;
@@ -79,6 +77,11 @@ CFP_INLINE const found_plan& session::use_plan(const std::string& path) {
 
 CFP_INLINE void session::compare_with(const std::string& path) {
   parts& s = mine();
+  if (s.places > 0) {
+    s.search();  // or it says that there is none yet
+    s.found->others.push_back(s.made_as(path, s.saved(path), path));
+    return;
+  }
   s.choose_what_is_kept();
   s.saved(path);  // or it says why not
   s.against = path;

@@ -11,6 +11,7 @@
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
+#include <cfp/program/stages/stage_mesh.hpp>
 #include <cfp/session/curve.hpp>
 #include <cfp/session/lines.hpp>
 #include <cfp/session/measured_operators.hpp>
@@ -49,7 +50,12 @@ inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, c
   if (o.axes < 1 || o.axes > 3) throw bad_input("axes must be 1 to 3, are " + std::to_string(o.axes));
   check_curve(o);
   product_rate(m.device, bytes_of(o.type));  // or it says what the machine's file lacks
-  return o.mesh.empty() ? meshes_of(m, o.axes) : std::vector<mesh_shape>{read_mesh(o.mesh)};
+  if (o.mesh.empty()) return meshes_of(m, o.axes);
+  const mesh_shape one = read_mesh(o.mesh);
+  if (has_stages(one))
+    throw bad_input("mesh " + o.mesh + ": plans in stages choose their mesh (plan_in_stages, cfp plan --stages " +
+                    std::to_string(one.size(0)) + "); leave it out");
+  return {one};
 }
 
 inline machine_plan begun(const machine_plan_options& o, const machine& m, const training& how,
@@ -179,8 +185,8 @@ CFP_INLINE void machine_plan::save_header(const std::string& path) const {
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
   using detail::printed;
-  out << printed("on %s, %.1f GiB a device, %s\n%s; %s\n", p.machine.c_str(), p.memory_gib, p.type.c_str(),
-                 p.kernels.c_str(), p.times.c_str());
+  out << printed("on %s, %s a device, %s\n%s; %s\n", p.machine.c_str(), detail::memory_text(p.memory_gib).c_str(),
+                 p.type.c_str(), p.kernels.c_str(), p.times.c_str());
   if (p.of && p.of->mesh.devices() < p.devices)
     out << "the mesh has " << p.of->mesh.devices() << " of the machine's " << p.devices << " devices\n";
   detail::print_meshes(out << '\n', p.meshes);

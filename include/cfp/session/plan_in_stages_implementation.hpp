@@ -23,7 +23,8 @@ namespace cfp::inline v0_1 {
 namespace detail {
 
 // What can be asked of plans without stages alone is refused.
-inline staged_options stages_options(const machine_plan_options& o, const machine& m, const std::vector<int>& places) {
+inline staged_options stages_options(const machine_plan_options& o, const machine& m, long rows,
+                                     const std::vector<int>& places) {
   if (!o.mesh.empty()) throw bad_input("mesh " + o.mesh + ": stages choose the mesh inside them; leave it out");
   if (o.optimizers.size() > 1) throw bad_input("stages are planned for one optimizer; name one");
   if (o.curve > 0) throw bad_input("what memory is worth is not known of plans in stages so far");
@@ -31,12 +32,9 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
     throw bad_input("plans in stages are made from the machine's description so far; leave out the table");
   if (o.recompute == recomputing::all)
     throw bad_input("recompute all: plans in stages choose what is computed again; take where-needed or none");
-  if (o.axes < 1 || o.axes > 2) throw bad_input("axes inside stages must be 1 or 2, are " + std::to_string(o.axes));
-  for (const int p : places)
-    if (p < 2 || m.devices() % p != 0)
-      throw bad_input("stages on " + std::to_string(p) +
-                      " places along them: the number must be 2 or more and divide the machine's " +
-                      std::to_string(m.devices()) + " devices");
+  if (o.micro_batches < 1)
+    throw bad_input("micro_batches must be 1, for those that take least, or more, is " +
+                    std::to_string(o.micro_batches));
   product_rate(m.device, bytes_of(o.type));  // or it says what the machine's file lacks
   staged_options out;
   out.machine = search_options(o);
@@ -47,6 +45,7 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
   out.tell = [tell = o.tell](const std::string& what) {
     if (tell && !tell({what, -1})) throw cancelled();
   };
+  check(out, rows, m);
   return out;
 }
 
@@ -69,10 +68,14 @@ inline std::string why_none(const graph_of_rows& model, long rows, const machine
   if (const int found = stage_segments(g, segments(g, planned.blocks), planned.again).count(); found < fewest)
     return "the model can be cut into " + std::to_string(found) + " stages at most, and there must be " + stages +
            ": take fewer, or more layers";
+  if (o.machine.over()) return "no plan in stages was found in the seconds given: give more of them";
+  staged_options without = o;
+  without.machine.memory = max_total_memory / 2;
+  const std::optional<staged_plan> any = search_stages(model, rows, m, without);
   return "no plan in stages fits " + m.name + " with " +
          bytes_text(o.machine.memory > 0 ? o.machine.memory : m.device.memory) + " a device" +
-         (o.machine.over() ? " that was found in the seconds given: give more of them," : ":") +
-         " take more memory, a smaller batch or more micro-batches, an optimizer of less state, or another machine";
+         (any ? "; the fastest without a limit takes " + bytes_text(any->price.peak) : "") +
+         ": take more memory, a smaller batch or more micro-batches, an optimizer of less state, or another machine";
 }
 
 inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const graph& g) {
@@ -112,7 +115,7 @@ inline void compare_usual(staged_plan& found, const graph_of_rows& model, const 
 CFP_INLINE std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long rows, const machine& m,
                                                      const machine_plan_options& o, const std::vector<int>& places,
                                                      std::string* why_none) {
-  const staged_options options = detail::stages_options(o, m, places);
+  const staged_options options = detail::stages_options(o, m, rows, places);
   const auto in_passes = [&](long some, int passes) {
     return differentiate(refine(checked(model(some))), checked(in_micro_batches(o.how, passes)));
   };

@@ -21,8 +21,8 @@ namespace cfp::inline v0_1 {
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
   using detail::mib, detail::printed;
   const staged_layout& l = p.plan.layout;
-  out << printed("on %s, %.1f GiB a device, %s\n%s; all times are simulated\n\n", p.machine.c_str(), p.memory_gib,
-                 p.type.c_str(), p.kernels.c_str())
+  out << printed("on %s, %s a device, %s\n%s; all times are simulated\n\n", p.machine.c_str(),
+                 detail::memory_text(p.memory_gib).c_str(), p.type.c_str(), p.kernels.c_str())
       << (p.ended_early ? "the seconds given were over: the best that was known by then\n" : "")
       << printed("%d places of mesh %s%s, %s, %d micro-batches of %ld row%s, by %s\n", l.places,
                  to_string(l.inside).c_str(), l.chunks > 1 ? printed(", %d stages each", l.chunks).c_str() : "",

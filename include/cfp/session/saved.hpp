@@ -12,6 +12,14 @@
 
 namespace cfp::inline v0_1 {
 
+CFP_INLINE cfp::plan session::parts::made_as(const std::string& label, const saved_plan& saved,
+                                             const std::string& path) {
+  tell("making the program of plan " + path);
+  cfp::plan out = made(label, g, saved.choices, saved.stages, ranks());
+  out.predicted_ms = saved.predicted_ms;
+  return out;
+}
+
 CFP_INLINE void session::load_state(const std::string& path) {
   parts& s = mine();
   state_file<float> from = state_file<float>::open(path, s.g);  // or what was trained stays

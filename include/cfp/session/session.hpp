@@ -70,7 +70,8 @@ class session {
   /// timing is taken, so that they round as they did); a training begins anew (`save_state` before, `load_state` after
   /// it keeps one). Throws bad_input if it is not of this model and mesh.
   const found_plan& use_plan(const std::string& path);
-  /// A saved plan of one's own, to be run and compared beside those people use: before `plan`.
+  /// A saved plan of one's own, to be run and compared beside those people use: before `plan`; in stages after
+  /// `use_plan`.
   void compare_with(const std::string& path);
   /// What else each decision could do and what that costs, and where other plans lose; milliseconds per step.
   std::string explain();

@@ -67,6 +67,7 @@ struct session::parts {
   /// The programs of some choices of a training.
   cfp::plan made(const std::string& label, const graph& of, const std::vector<int>& choices,
                  const std::optional<staged_layout>& stages, backend& ranks) const;
+  cfp::plan made_as(const std::string& label, const saved_plan& saved, const std::string& path);
   /// The table of times, if there is one; ranks compute by what was chosen by timing then.
   profile_table measured_before();
   const found_plan& search();

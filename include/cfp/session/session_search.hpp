@@ -110,10 +110,11 @@ CFP_INLINE void session::parts::choose_as_saved(const std::string& path) {
 CFP_INLINE const found_plan& session::parts::search() {
   if (found) return *found;
   if (places > 0)
-    throw bad_input("mesh " + o.mesh +
-                    ": plans in stages are found for machines that are described (cfp plan --machine FILE --stages " +
-                    std::to_string(places) +
-                    " --save-plan FILE, or plan_in_stages), and used here: give the saved one");
+    throw bad_input(
+        "mesh " + o.mesh +
+        ": plans in stages are found for machines that are described (cfp plan --machine FILE --stages " +
+        std::to_string(places) +
+        " --save-plan FILE, or plan_in_stages), and used here: give the saved one (--plan FILE, or use_plan)");
   backend& here = ranks();
   choose_what_is_kept();
   profile_table table = measured_before();

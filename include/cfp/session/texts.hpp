@@ -43,6 +43,10 @@ inline std::string said_of(const training& how, number type) {
 
 inline double mib(long bytes) { return static_cast<double>(bytes) / 1048576; }
 inline double gib(long bytes) { return static_cast<double>(bytes) / 1073741824; }
+/// Of a device.
+inline std::string memory_text(double gib) {
+  return gib < 1 ? printed("%.1f MiB", 1024 * gib) : printed("%.1f GiB", gib);
+}
 
 // "2x4", or the axes' own names where somebody gave them.
 inline std::string short_mesh(const std::string& mesh) {

@@ -82,8 +82,11 @@ class weights_of {
 class trainer {
  public:
   /// The programs are what the backend wants, lowered from `g`; all outlive this. `seed`: of the initial weights.
+  /// Throws bad_input for programs of another mesh than the ranks'.
   trainer(backend& on, rank_programs p, const graph& g, std::uint64_t seed)
-      : on_(on), programs_(p), g_(p.graph_of(g)), seed_(seed) {}
+      : on_(on), programs_(p), g_(p.graph_of(g)), seed_(seed) {
+    check_mesh(p.of(0), on.mesh());
+  }
   trainer(const trainer&) = delete;
   ~trainer() { unload(); }
 

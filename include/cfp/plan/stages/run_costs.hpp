@@ -123,9 +123,10 @@ class run_costs {
   // Of a segment with so many before it: edges from further ones are not there.
   int kind(int i, int before) const { return std::prev(kind_[at(i)].upper_bound(before))->second; }
 
-  // Segments whose numbers are equal are of one kind. Edges may come from far, such as those of what all layers read.
+  // Segments whose numbers are equal are of one kind. Edges may come from far, such as those of what all layers read:
+  // with one edge more a kind is another one, known by the kind without it.
   void find_kinds(int i) {
-    std::vector<int> key;
+    std::vector<int> key{-1};
     for (const std::size_t n : nodes_[at(i)]) {
       const cost_node& x = costs_.whole.nodes[n];
       for (const cost_graph* const c : {&costs_.whole, &costs_.forward, &costs_.once, &costs_.resting})
@@ -136,16 +137,16 @@ class run_costs {
     std::stable_sort(edges_[at(i)].begin(), edges_[at(i)].end(),
                      [](const inner_edge& a, const inner_edge& b) { return a.lowest > b.lowest; });
     const auto take = [&](int before) {
-      kind_[at(i)][before] = kinds_.try_emplace(key, static_cast<int>(kinds_.size())).first->second;
+      return kind_[at(i)][before] = kinds_.try_emplace(key, static_cast<int>(kinds_.size())).first->second;
     };
-    take(0);
+    int without = take(0);
     for (const inner_edge& e : edges_[at(i)]) {
       const cost_edge& x = costs_.whole.edges[e.edge];
       const int from = place_[at(x.from)], to = place_[at(x.to)];
-      key.insert(key.end(), {e.along, i - e.lowest, from, to});
+      key = {without, e.along, i - e.lowest, from, to};
       for (const cost_graph* const c : {&costs_.whole, &costs_.forward, &costs_.once})
         key.push_back(number_of(c->edges[e.edge].time));
-      take(i - e.lowest);
+      without = take(i - e.lowest);
     }
   }
   int number_of(const shared_table& t) {

@@ -47,6 +47,26 @@ struct staged_options {
   std::function<void(const std::string&)> tell{};
 };
 
+/// Throws bad_input for what no search of so many rows a step can be asked.
+inline void check(const staged_options& o, long rows, const machine& m) {
+  if (rows < 1) throw bad_input("a step has at least 1 row, not " + std::to_string(rows));
+  if (o.axes < 1 || o.axes > 2) throw bad_input("axes inside stages must be 1 or 2, are " + std::to_string(o.axes));
+  for (const int p : o.places)
+    if (p < 2 || m.devices() % p != 0)
+      throw bad_input("stages on " + std::to_string(p) +
+                      " places along them: the number must be 2 or more and divide the machine's " +
+                      std::to_string(m.devices()) + " devices");
+  for (const int c : o.chunks)
+    if (c < 1) throw bad_input("chunks, stages of each place, must be 1 or more, one is " + std::to_string(c));
+  if (o.micro_batches != 0 && (o.micro_batches < 2 || rows % o.micro_batches != 0))
+    throw bad_input("a step of " + std::to_string(rows) + " rows in " + std::to_string(o.micro_batches) +
+                    " micro-batches: the number must be 2 or more and divide the rows; 0 tries all");
+  if (o.most_micro_batches < 2)
+    throw bad_input("most_micro_batches must be 2 or more, is " + std::to_string(o.most_micro_batches));
+  if (o.machine.memory < 0)
+    throw bad_input("memory must be bytes, or 0 for the machine's own, is " + std::to_string(o.machine.memory));
+}
+
 /// A model of so many rows in a pass, in so many passes.
 using graph_of_rows = std::function<graph(long rows, int micro_batches)>;
 

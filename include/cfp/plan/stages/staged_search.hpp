@@ -63,7 +63,8 @@ class staged_search {
 
     std::string layout() const { return std::to_string(places) + " places of " + sizes_text(inside); }
   };
-  static constexpr std::size_t most = 6;  // candidates
+  static constexpr std::size_t most = 6;       // candidates
+  static constexpr long most_operators = 1e5;  // which take some GiB of memory
   struct model_in {
     model_in(graph made, const target& on) : g(std::move(made)), planned(g, on) {}
     const graph g;
@@ -143,7 +144,7 @@ class staged_search {
     std::vector<std::size_t> numbers(all.size());
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
     if (all.empty()) return;
-    models_.push_back(std::make_unique<model_in>(model_(rows, micro_batches), options_.machine.lowered_for));
+    models_.push_back(std::make_unique<model_in>(made(rows, micro_batches), options_.machine.lowered_for));
     on_threads(options_.machine, numbers, [&](std::size_t i) {
       candidate& c = all[i];
       if (options_.machine.over()) return;
@@ -168,6 +169,28 @@ class staged_search {
     });
     for (candidate& c : all)
       if (c.sums_ms < never) keep(std::move(c));
+  }
+  // The model, as it was asked for.
+  graph made(long rows, int micro_batches) const {
+    graph out = model_(rows, micro_batches);
+    const std::string asked = std::to_string(rows) + " rows in " + std::to_string(micro_batches) + " micro-batches";
+    if (out.passes != micro_batches)
+      throw bad_input("a model of " + asked + " was asked for, and the function made a graph of " +
+                      std::to_string(out.passes) + " micro-batches: it must be the training graph of as many");
+    if (out.size() > most_operators)
+      throw bad_input("the training graph has " + std::to_string(out.size()) +
+                      " operators, and stages are searched of " + std::to_string(most_operators) +
+                      " at most: take fewer layers");
+    const auto inputs = [](const graph& g) {
+      long all = 0;
+      for (const value& v : g.values)
+        if (v.role == value_role::input && v.producer < 0) all += static_cast<long>(elements(v.shape));
+      return all;
+    };
+    if (!models_.empty() && inputs(models_.back()->g) == inputs(out))
+      throw bad_input("a model of " + asked + " was asked for, and its inputs are as large as those of " +
+                      std::to_string(models_.back()->g.passes) + " micro-batches: it must be of as many rows as asked");
+    return out;
   }
   std::vector<candidate> layouts(int micro_batches) const {
     std::vector<candidate> out;
@@ -208,10 +231,12 @@ class staged_search {
 
 }  // namespace detail
 
-/// The fastest plan of so many rows a step in two stages or more; nothing if none fits. Throws bad_input for no rows.
+/// The fastest plan of so many rows a step in two stages or more; nothing if none fits. Throws bad_input for options
+/// that no search can have, and a `model` that makes another than it is asked for.
 inline std::optional<staged_plan> search_stages(const graph_of_rows& model, long rows, const machine& m,
                                                 const staged_options& options) {
-  if (rows < 1) throw bad_input("a step has at least 1 row, not " + std::to_string(rows));
+  check(options, rows, m);
+  if (!model) throw bad_input("there is no model: the function that makes it is empty");
   return detail::staged_search(model, rows, m, options).run();
 }
 

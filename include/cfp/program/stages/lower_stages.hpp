@@ -31,6 +31,11 @@ inline void check_stages(const graph& g, const sharding& plan, const pipeline_sc
     throw bad_input("schedule " + s.name + " is of " + std::to_string(s.micro_batches) +
                     " micro-batches, and the training graph of " + std::to_string(g.passes) +
                     ": training::micro_batches must be the schedule's");
+  if (plan.assigned.size() != g.operations.size() || plan.materialised.size() != g.values.size())
+    throw bad_input("the sharding is of " + std::to_string(plan.assigned.size()) + " operations and " +
+                    std::to_string(plan.materialised.size()) + " tensors, and the training graph has " +
+                    std::to_string(g.operations.size()) + " and " + std::to_string(g.values.size()) +
+                    ": make it of the graph that is lowered");
   for (const assignment& a : plan.assigned)
     if (a.on_host || a.weight_on_host)
       throw bad_input("stages of a pipeline keep nothing in memory of the host so far");

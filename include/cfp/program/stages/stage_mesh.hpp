@@ -5,10 +5,16 @@
 #include <cfp/core/propagate.hpp>
 #include <cfp/model/sharding.hpp>
 
+#include <string>
+
 namespace cfp::inline v0_1 {
 
-/// Throws bad_input where a stage has as many axes as a mesh may have.
+/// Throws bad_input where a stage has as many axes as a mesh may have, one of no device, or one of stages.
 constexpr mesh_shape with_stages(const mesh_shape& of_stage, int stages) {
+  for (const mesh_axis& a : of_stage.axes)
+    if (a.size < 1 || a.label.view() == "stage")
+      throw bad_input("axis '" + std::string(a.label.view()) + "' of the mesh inside a stage " +
+                      (a.size < 1 ? "has no device" : "is called as that of the stages is: give it another name"));
   if (of_stage.rank() == max_axes) throw bad_input("the mesh of a stage has at most 3 axes: the stages are one more");
   mesh_shape out;
   out.axes.push({name("stage"), stages});
@@ -16,8 +22,15 @@ constexpr mesh_shape with_stages(const mesh_shape& of_stage, int stages) {
   return out;
 }
 
-/// Whether the first axis of a mesh is that of stages.
-constexpr bool has_stages(const mesh_shape& mesh) { return mesh.rank() > 0 && mesh.axes[0].label.view() == "stage"; }
+/// Whether a mesh has the axis of stages, its first. Throws bad_input where that stands behind others, or for 1 place.
+constexpr bool has_stages(const mesh_shape& mesh) {
+  for (int a = 1; a < mesh.rank(); ++a)
+    if (mesh.axes[a].label.view() == "stage")
+      throw bad_input("axis 'stage' of a mesh is of a pipeline's stages, and stands before all others");
+  const bool has = mesh.rank() > 0 && mesh.axes[0].label.view() == "stage";
+  if (has && mesh.size(0) < 2) throw bad_input("axis 'stage' of a mesh is 1: a pipeline has 2 places or more");
+  return has;
+}
 /// The mesh inside the stages; of one device where there is no other axis.
 constexpr mesh_shape without_stages(const mesh_shape& mesh) {
   mesh_shape out;
