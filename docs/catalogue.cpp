@@ -1,6 +1,7 @@
 // Writes the catalogue page: every operator with its rule, formula, source, and what a split of each factor owes. What
 // is owed is derived from the rule; formulas and sources are written here. `docs.catalogue` compares the page with what
 // this prints.
+#include <cfp/op/activation.hpp>
 #include <cfp/op/attention.hpp>
 #include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
@@ -98,13 +99,30 @@ int main() {
   entry<gelu_t>("x", "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", "GELU, arXiv 1606.08415, tanh form");
   entry<relu_t>("x", "max(x, 0).", "");
   entry<gated_silu_t>("gate, up", "gate * sigmoid(gate) * up.", "SwiGLU, arXiv 2002.05202");
-  entry<rotary_t>("x",
-                  "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair). Scalars: "
-                  "log base, 1/pair.",
-                  "RoFormer, arXiv 2104.09864");
+  entry<gelu_exact_t>("x", "x/2 (1 + erf(x / sqrt 2)).", "GELU, arXiv 1606.08415");
+  entry<gated_gelu_t>("gate, up", "gelu(gate) * up, in tanh form.", "GEGLU, arXiv 2002.05202");
+  entry<soft_cap_t>("x", "cap tanh(x / cap). Scalar: cap.", "Gemma 2, arXiv 2408.00118");
+  entry<plus_one_t>("x", "1 + x, of a norm's weight that is stored less one.", "");
+  entry<rotary_t>(
+      "x",
+      "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair); where `half` "
+      "is more than 2, numbers behind these stay. Scalars: log base, 1/pair.",
+      "RoFormer, arXiv 2104.09864");
+  entry<rotary_pairs_t>("x",
+                        "Numbers 2p and 2p + 1 turn by position * base^(-p/turned), of the first `turned` pairs. "
+                        "Scalars: log base, 1/turned, turned.",
+                        "arXiv 2104.09864");
+  entry<add_slopes_t>(
+      "scores",
+      "Scores plus (k - q) times the slope of the head, 2^(-8(h + 1)/n) of the first n heads. Scalars: n, "
+      "the largest power of two that is not above the number of heads; a factor of all slopes.",
+      "ALiBi, arXiv 2108.12409");
+  entry<windowed_t>("scores", "Scores where q - k is below the window, else -infinity. Scalar: window.",
+                    "Longformer, arXiv 2004.05150");
   std::printf("## Movement\n\n");
   entry<copy_t>("x", "x.", "");
   entry<split_qkv_t>("x", "Query, key and value of a fused projection.", "");
+  entry<split_qkv_by_head_t>("x", "The same where each head's three lie together.", "");
   entry<split_heads_t>("x", "Heads outside the sequence.", "");
   entry<merge_heads_t>("x", "Heads side by side.", "");
   entry<split_groups_t>("x", "Heads and groups outside the sequence.", "");
@@ -117,6 +135,9 @@ int main() {
   entry<layer_norm_t>("x, norm_sum(x), norm_square(x), w, b",
                       "(x - mean) / sqrt(variance + epsilon) * w + b. Scalars: 1/width, epsilon.",
                       "Layer Normalization, arXiv 1607.06450");
+  entry<layer_norm_unbiased_t>("x, norm_sum(x), norm_square(x), w",
+                               "(x - mean) / sqrt(variance + epsilon) * w. Scalars: 1/width, epsilon.",
+                               "arXiv 1607.06450");
   entry<rms_square_t>("x", "Sum of squares of a row.", "");
   entry<rms_norm_t>("x, rms_square(x), w", "x / sqrt(mean(x^2) + epsilon) * w. Scalars: 1/width, epsilon.",
                     "RMSNorm, arXiv 1910.07467");

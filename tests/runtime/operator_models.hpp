@@ -346,6 +346,37 @@ inline std::vector<example> examples() {
     const dimension a = d("a", 4), b = d("b", 8);
     return mean_of(w(m, "x", {a, b}), m.weight("y", {a, b}, {2.5, 0.2}));  // counts are above zero
   });
+  put("gelu exact", [](model& m, const sizes& d) { return gelu_exact(w(m, "x", {d("a", 4), d("b", 4), d("c", 4)})); });
+  put("gated gelu", [](model& m, const sizes& d) {
+    return gated_gelu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));
+  });
+  put("soft cap", [](model& m, const sizes& d) { return soft_cap(w(m, "x", {d("a", 4), d("b", 8)}), 1.5); });
+  put("plus one", [](model& m, const sizes& d) { return plus_one(w(m, "x", {d("a", 4), d("b", 8)})); });
+  put("layer norm without a bias", [](model& m, const sizes& d) {
+    const tensor x = w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), sum = norm_sum(x),
+                 square = norm_square(x, sum, 1.0 / 8);
+    return layer_norm_unbiased(x, sum, square, w(m, "w", {d("c", 8)}), 1.0 / 8, 1e-5);
+  });
+  put("split qkv by head", [](model& m, const sizes& d) {
+    return split_qkv_by_head(w(m, "x", {d("b", 4), d("s", 4), d("m", 48, 12)}), size_of{"heads", 4},
+                             size_of{"three", 3});
+  });
+  put("rotary of a part", [](model& m, const sizes& d) {
+    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 16, 4)}), 3.0, 1.0 / 4, size_of{"half", 4},
+                  size_of{"out", 4});
+  });
+  put("rotary pairs", [](model& m, const sizes& d) {
+    return rotary_pairs(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 3, 3.0,
+                        size_of{"half", 2}, size_of{"out", 2});
+  });
+  put("slopes", [](model& m, const sizes& d) {
+    return add_slopes(w(m, "x", {d("b", 4), d("h", 6), d("q", 4), d("k", 8)}), 4.0, 1.5);
+  });
+  put("softmax of a window", [](model& m, const sizes& d) {
+    const tensor x = windowed(w(m, "x", {d("b", 4), d("h", 4), d("q", 8), d("k", 8)}), 3.0),
+                 max = masked_max(x, 0.7, cfp::causal);
+    return masked_softmax(x, max, masked_sum(x, max, 0.7, cfp::causal), 0.7, cfp::causal);
+  });
   put("swiglu", [](model& m, const sizes& d) {
     return swiglu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));
   });

@@ -32,6 +32,15 @@ class config_file {
   }
   bool has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
 
+  /// Those that say something.
+  std::vector<std::string> keys() const {
+    std::vector<std::string> out;
+    for (const auto& [key, value] : json_.items())
+      if (!value.is_null()) out.push_back(key);
+    return out;
+  }
+  const nlohmann::json& at(const char* key) const { return json_.at(key); }
+
   long integer(const char* key) const {
     if (!has(key)) throw fail(key, "is missing");
     const nlohmann::json& n = json_.at(key);

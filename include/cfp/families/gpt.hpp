@@ -1,6 +1,7 @@
 // GPT-2 as an ordinary function on tensors; parameters bear the names of public checkpoints.
 #pragma once
 
+#include <cfp/families/decoder.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/equal_layers.hpp>
 #include <cfp/model/loss.hpp>
@@ -36,9 +37,6 @@ constexpr tensor gpt_norm(model& net, tensor x, const gpt_config& c) {
   const tensor sum = norm_sum(x), square = norm_square(x, sum, per);
   return layer_norm(x, sum, square, weight, shift, per, c.epsilon);
 }
-
-/// Dropout, where the model has any.
-constexpr tensor dropped(tensor x, double share) { return share > 0 ? dropout(x, share) : x; }
 
 constexpr tensor gpt_linear(model& net, tensor x, std::string_view name, dimension in, dimension out,
                             double deviation) {
@@ -77,11 +75,6 @@ constexpr tensor gpt_mlp(model& net, tensor x, const gpt_config& c, std::string_
 constexpr tensor gpt_block(model& net, tensor x, const gpt_config& c, std::string_view layer, double scale,
                            double residual) {
   return gpt_mlp(net, gpt_attention(net, x, c, layer, scale, residual), c, layer, residual);
-}
-
-/// What an input of indices holds: whole numbers below `bound`.
-inline tensor indices(model& net, std::string_view label, std::initializer_list<dimension> dims, long bound) {
-  return net.input(label, dims, element::index, {0, 0, bound});
 }
 
 /// GPT-2 with layers of the caller's choice: `layer(net, x, number, scale, residual)`.

@@ -26,6 +26,28 @@ inline constexpr struct split_qkv_t
   }};
 } split_qkv;
 
+namespace detail {
+struct join_qkv_by_head_t
+    : op<"b heads s d, b heads s d, b heads s d -> b s (heads three d); whole three", join_qkv_by_head_t> {
+  static constexpr op_body body = op_body::stack;
+  static constexpr linearity linear = linearity::all;
+  static constexpr bool derived = true;
+};
+}  // namespace detail
+
+/// The same where each head's query, key and value lie together.
+inline constexpr struct split_qkv_by_head_t
+    : op<"b s (heads three d) -> b heads s d, b heads s d, b heads s d; whole three", split_qkv_by_head_t> {
+  static constexpr op_body body = op_body::unstack;
+  static constexpr linearity linear = linearity::all;
+  static constexpr std::array<gradient_step, 1> gradient = {{
+      {&info<detail::join_qkv_by_head_t>,
+       detail::join_qkv_by_head_t::rule_source,
+       {{{gradient_source::gradient, 0}, {gradient_source::gradient, 1}, {gradient_source::gradient, 2}}, 3},
+       {{0}, 1}},
+  }};
+} split_qkv_by_head;
+
 inline constexpr struct split_heads_t : movement<"b s (heads d) -> b heads s d", split_heads_t> {
 } split_heads;
 inline constexpr struct scores_t : contraction<"b h q d, b h k d -> b h q k", scores_t> {
@@ -53,6 +75,7 @@ namespace detail {
 // One element of the rotation of (x0, x1) by position * base^(-pair/pairs): that of row `out`, column `in`.
 template <class T>
 CFP_HOST_DEVICE T rotation(T log_base, T per_pair, long position, long in, long pair, long out) {
+  if (in > 1 || out > 1) return in == out ? T(1) : T(0);
   const T angle = static_cast<T>(position) * exp(-log_base * per_pair * static_cast<T>(pair));
   return in == out ? cos(angle) : in == 0 ? sin(angle) : -sin(angle);
 }
@@ -69,8 +92,9 @@ struct rotary_input_t
 }  // namespace detail
 
 /// Rotary position embedding: of every vector of 2 `pair` numbers, number p and number p + pair turn by the angle
-/// position * base^(-p/pair). Scalars: log(base), 1/pair; sizes of the factors `half` and `out` are 2. (RoFormer, arXiv
-/// 2104.09864; the halves lie as in public checkpoints of LLaMA.)
+/// position * base^(-p/pair). Scalars: log(base), 1/pair; sizes of the factors `half` and `out` are 2, or more: then
+/// what lies behind the first 2 `pair` numbers stays as it is. (RoFormer, arXiv 2104.09864; the halves lie as in public
+/// checkpoints of LLaMA.)
 inline constexpr struct rotary_t
     : op<"... s (half pair) -> ... s (out pair); whole half out; index s half pair out", rotary_t> {
   static constexpr linearity linear = linearity::all;
@@ -86,5 +110,58 @@ inline constexpr struct rotary_t
        {{0}, 1}},
   }};
 } rotary;
+
+namespace detail {
+struct rotary_pairs_input_t
+    : op<"... s (pair out) -> ... s (pair half); whole half out; index s half pair out", rotary_pairs_input_t> {
+  static constexpr bool derived = true;
+  static constexpr linearity linear = linearity::all;
+  static constexpr int scalars = 3;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T dz, T log_base, T per_pair, T turned, long position, long in, long pair, long out) {
+    if (!(static_cast<T>(pair) < turned)) return in == out ? dz : T(0);
+    return dz * rotation(log_base, per_pair, position, in, pair, out);
+  }
+};
+}  // namespace detail
+
+/// The same of neighbouring numbers, of the first `turned` pairs of each vector. Scalars: log(base), 1/turned, turned.
+inline constexpr struct rotary_pairs_t
+    : op<"... s (pair half) -> ... s (pair out); whole half out; index s half pair out", rotary_pairs_t> {
+  static constexpr linearity linear = linearity::all;
+  static constexpr int scalars = 3;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, T turned, long position, long in, long pair, long out) {
+    return detail::rotary_pairs_input_t::apply(x, log_base, per_pair, turned, position, in, pair, out);
+  }
+  static constexpr std::array<gradient_step, 1> gradient = {{
+      {&info<detail::rotary_pairs_input_t>,
+       detail::rotary_pairs_input_t::rule_source,
+       {{{gradient_source::gradient, 0}}, 1},
+       {{0}, 1}},
+  }};
+} rotary_pairs;
+
+/// Adds to each score how far its key is behind its query, times a slope of the head (ALiBi, arXiv 2108.12409): of the
+/// first n heads 2^(-8(h+1)/n), of others those between them. Scalars: n, the largest power of two that is not
+/// above the number of heads; what the slopes are multiplied by.
+inline constexpr struct add_slopes_t : op<"b h q k -> b h q k; index h q k", add_slopes_t> {
+  static constexpr int scalars = 2;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T n, T by, long h, long q, long k) {
+    const T head = static_cast<T>(static_cast<double>(h)), eighths = T(-5.545177444479562) / n;  // of log 2
+    const T slope = head < n ? exp(eighths * (head + T(1))) : exp(eighths * (head - n + T(0.5)));
+    return x + by * slope * static_cast<T>(static_cast<double>(k - q));
+  }
+} add_slopes;
+
+/// Scores of keys that lie less than `window` behind their query; others are as if they were hidden. Scalar: window.
+inline constexpr struct windowed_t : op<"... q k -> ... q k; index q k", windowed_t> {
+  static constexpr int scalars = 1;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T window, long q, long k) {
+    return static_cast<T>(static_cast<double>(q - k)) < window ? x : T(-infinity<double>);
+  }
+} windowed;
 
 }  // namespace cfp

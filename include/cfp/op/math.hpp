@@ -51,6 +51,8 @@ template <class T>
   requires std::is_floating_point_v<T> CFP_HOST_DEVICE T sin(T x) { return std::sin(x); }
 template <class T>
   requires std::is_floating_point_v<T> CFP_HOST_DEVICE T cos(T x) { return std::cos(x); }
+template <class T>
+  requires std::is_floating_point_v<T> CFP_HOST_DEVICE T erf(T x) { return std::erf(x); }
 /// 1 / (1 + exp(-x)), with a derivative where exp(-x) overflows too: write x * sigmoid(x), not x / (1 + exp(-x)).
 /// On devices by the fast instructions: off by less than 2^-21 (4 + |x|) of itself, which numbers of 16 bits do not
 /// show.
@@ -81,6 +83,10 @@ template <class T>
 CFP_HOST_DEVICE dual<T> tanh(dual<T> x) {
   const T t = cfp::tanh(x.value);
   return {t, (T(1) - t * t) * x.slope};
+}
+template <class T>
+CFP_HOST_DEVICE dual<T> erf(dual<T> x) {
+  return {cfp::erf(x.value), T(1.1283791670955126) * cfp::exp(-x.value * x.value) * x.slope};
 }
 template <class T>
 CFP_HOST_DEVICE dual<T> sigmoid(dual<T> x) {

@@ -96,6 +96,17 @@ inline constexpr struct layer_norm_t : op<"... width, ..., ..., width, width -> 
   }};
 } layer_norm;
 
+/// The same without a bias: (x - mean) / sqrt(variance + epsilon) * weight.
+inline constexpr struct layer_norm_unbiased_t : op<"... width, ..., ..., width -> ... width", layer_norm_unbiased_t> {
+  static constexpr int scalars = 2;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T sum, T square, T weight, T per, T epsilon) {
+    return detail::normal(x, sum, square, per, epsilon) * weight;
+  }
+  static constexpr std::array<gradient_step, 4> gradient = {
+      {layer_norm_t::gradient[0], layer_norm_t::gradient[1], layer_norm_t::gradient[2], layer_norm_t::gradient[3]}};
+} layer_norm_unbiased;
+
 /// Row sum of squares.
 inline constexpr struct rms_square_t : op<"... width -> ...", rms_square_t> {
   static constexpr bool statistic = true;

@@ -1,0 +1,105 @@
+// What a decoder is made of: one description for all public families, and the names of its parameters in their
+// checkpoints.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace cfp::inline v0_1::families {
+
+/// How a row is normalised.
+enum class norm_kind : std::uint8_t {
+  layer,           ///< less its mean, over its deviation; a weight and a bias
+  layer_unbiased,  ///< the same with a weight alone
+  rms,             ///< over the root of its mean square; a weight
+  rms_plus_one,    ///< the same, with the weight stored less one
+};
+
+/// Where norms stand in a layer that adds attention and MLP, both f here, to x.
+enum class layer_kind : std::uint8_t {
+  norm_before,      ///< x + f(norm x), one behind the other
+  norm_behind,      ///< x + norm f(x)
+  norm_around,      ///< x + norm f(norm x)
+  parallel,         ///< both of what the layer was given, each with a norm of its own
+  parallel_shared,  ///< the same with one norm
+};
+
+enum class position_kind : std::uint8_t {
+  learned,       ///< a table that is added to the words
+  rotary,        ///< queries and keys turn, number p with number p + half
+  rotary_pairs,  ///< the same, number 2p with number 2p + 1
+  slopes,        ///< scores fall with distance (ALiBi)
+};
+
+enum class activation_kind : std::uint8_t { gelu, gelu_exact, relu, gated_silu, gated_gelu };
+
+/// How queries, keys and values are projected.
+enum class projection_kind : std::uint8_t {
+  separate,
+  joined,   ///< one weight, all queries, all keys, all values
+  by_head,  ///< one weight, of each head its query, key and value
+};
+
+enum class query_norm_kind : std::uint8_t { none, of_head, whole };
+
+/// Names of parameters, without ".weight" and ".bias": those of a layer behind `layer` and its number.
+struct weight_names {
+  std::string_view words = "model.embed_tokens", positions{}, word_norm{}, layer = "model.layers.";
+  std::string_view attention_norm = "input_layernorm", attention = "self_attn", query = "q_proj", key = "k_proj",
+                   value = "v_proj", joined{}, out = "o_proj", query_norm = "q_norm", key_norm = "k_norm",
+                   behind_attention{};
+  std::string_view mlp_norm = "post_attention_layernorm", mlp = "mlp", gate = "gate_proj", up = "up_proj",
+                   down = "down_proj", behind_mlp{};
+  std::string_view last_norm = "model.norm", head = "lm_head";
+};
+
+/// A decoder with attention and an MLP in each layer.
+struct transformer {
+  long layers = 12, heads = 12, width = 768, vocabulary = 50304, positions = 1024;
+  long kv_heads = 0;  ///< heads of keys and values; 0: each query has its own
+  long depth = 0;     ///< numbers of a head; 0: width / heads
+  long hidden = 0;    ///< of the MLP; 0: 4 width
+
+  norm_kind norm = norm_kind::layer;
+  layer_kind layer = layer_kind::norm_before;
+  position_kind position = position_kind::learned;
+  activation_kind activation = activation_kind::gelu;
+  projection_kind projection = projection_kind::separate;
+  query_norm_kind query_norm = query_norm_kind::none;
+  bool in_out = false;          ///< weights are stored as (in, out), not (out, in)
+  bool attention_bias = false;  ///< of queries, keys and values
+  bool out_bias = false, mlp_bias = false, head_bias = false;
+  bool tied = true;        ///< the head's weight is that of the words
+  bool word_norm = false;  ///< words are normalised before the first layer
+
+  double epsilon = 1e-5;                ///< of norms
+  double rope = 10000;                  ///< the base of rotary positions
+  long turned = 0;                      ///< numbers of a head that turn; 0: all
+  long skipped_positions = 0;           ///< rows of a learned table before the first one's
+  double score_scale = 0;               ///< of scores; 0: 1 / sqrt(depth)
+  double score_cap = 0, logit_cap = 0;  ///< soft limits; 0: none
+  double word_scale = 1, logit_scale = 1;
+  long window = 0;                           ///< keys that a query sees, itself included; 0: all
+  long window_period = 1, window_first = 0;  ///< layers that have a window: every so many, from this one on
+
+  double deviation = 0.02;                                                    ///< of the initial weights
+  double embedding_dropout = 0, attention_dropout = 0, residual_dropout = 0;  ///< shares of elements
+  weight_names names{};
+
+  long batch = 4, sequence = 128;
+  bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
+  long period = 1;               ///< layers are equal every so many
+  bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
+
+  constexpr long head_depth() const { return depth > 0 ? depth : width / heads; }
+  constexpr long inner() const { return hidden > 0 ? hidden : 4 * width; }
+  constexpr bool gated() const {
+    return activation == activation_kind::gated_silu || activation == activation_kind::gated_gelu;
+  }
+  constexpr bool has_window(long l) const {
+    return window > 0 && window < sequence && l % window_period == window_first;
+  }
+};
+
+}  // namespace cfp::families

@@ -1,0 +1,41 @@
+// Functions of single elements that families of models differ in, beside those of the catalogue's beginning.
+#pragma once
+
+#include <cfp/op/catalogue.hpp>
+
+namespace cfp::inline v0_1 {
+
+/// Gaussian error linear unit as it is defined: x times the normal distribution's share below x.
+inline constexpr struct gelu_exact_t : op<"... -> ...", gelu_exact_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return T(0.5) * x * (T(1) + erf(x * T(0.7071067811865476)));
+  }
+} gelu_exact;
+
+/// Gaussian error linear unit, tanh form, of the gate times the other operand.
+inline constexpr struct gated_gelu_t : op<"..., ... -> ...", gated_gelu_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate, T up) {
+    return gelu_t::apply(gate) * up;
+  }
+} gated_gelu;
+
+/// cap tanh(x / cap): about x where that is small, never beyond the cap. Scalar: the cap.
+inline constexpr struct soft_cap_t : op<"... -> ...", soft_cap_t> {
+  static constexpr int scalars = 1;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T cap) {
+    return cap * tanh(x / cap);
+  }
+} soft_cap;
+
+/// 1 + x: norms of some models store their weights less one.
+inline constexpr struct plus_one_t : op<"... -> ...", plus_one_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return T(1) + x;
+  }
+} plus_one;
+
+}  // namespace cfp
