@@ -33,14 +33,19 @@ H
 counts=(0 1 100 1000 10000)
 for n in "${counts[@]}"; do checks "$n" | program "checks_$n"; done
 layer_head='#include <cfp/program/layer.hpp>
-#include <cfp/families/gpt.hpp>
+#include <cfp/families/decoder_bases.hpp>
+#include <cfp/families/decoder_layer.hpp>
 '
 printf '%sint main() {}\n' "$layer_head" | program layer_included
 program layer_checked <<H
 $layer_head
-constexpr cfp::families::gpt_config config{.layers = 12, .heads = 12, .width = 768, .batch = 8, .sequence = 1024};
+constexpr cfp::families::transformer config = [] {
+  cfp::families::transformer t = cfp::families::gpt2();
+  t.batch = 8, t.sequence = 1024, t.score_scale = 0.125;
+  return t;
+}();
 constexpr cfp::tensor block(cfp::model& net) {
-  const cfp::tensor y = cfp::families::gpt_block(net, net.activation("x", {{"batch", 8}, {"sequence", 1024}, {"embedding", 768}}), config, "", 0.125, 0.004);
+  const cfp::tensor y = cfp::families::decoder_layer(net, net.activation("x", {{"batch", 8}, {"sequence", 1024}, {"embedding", 768}}), config, "", 0, 0.004);
   net.scope("");
   return net.called("y", y);
 }

@@ -45,20 +45,13 @@ sized_model model_of(const std::string& path, long layers, long batch, long sequ
   training how;
   how.clip = 1;
   sized_model out;
-  const auto sized = [&](auto c) {
-    if (layers > 0) c.layers = layers;
-    c.vocabulary = (c.vocabulary + 127) / 128 * 128;
-    c.batch = batch;
-    c.sequence = sequence;
-    return c;
-  };
-  if (file.type({"gpt2", "llama"}) == "llama") {
-    out.g = differentiate(refine(llama(sized(read_llama(file)))), how);
-  } else {
-    gpt_config c = sized(read_gpt(file));
-    c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
-    out.g = differentiate(refine(gpt(c)), how);
-  }
+  transformer c = read_decoder(file);
+  if (layers > 0) c.layers = layers;
+  c.vocabulary = (c.vocabulary + 127) / 128 * 128;
+  c.batch = batch;
+  c.sequence = sequence;
+  c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
+  out.g = differentiate(refine(decoder(c)), how);
   for (const value& v : out.g.values)
     if (v.role == value_role::weight && v.producer < 0) out.parameters += static_cast<double>(elements(v.shape));
   out.tokens = batch * sequence;

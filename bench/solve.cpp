@@ -199,11 +199,11 @@ json models(double cbc_seconds) {
 
 // Planning gpt2 on two ranks of this machine, everything measured or only what is needed, each from nothing.
 json lazy(long layers) {
-  families::gpt_config c = families::read_gpt(families::config_file(carried_model("gpt2")));
+  families::transformer c = families::read_decoder(families::config_file(carried_model("gpt2")));
   c.layers = layers;
   c.batch = 4;
   c.sequence = 32;
-  const graph g = differentiate(refine(families::gpt(c)));
+  const graph g = differentiate(refine(families::decoder(c)));
   const block_structure blocks = parallel_blocks(g);
   const segmentation parts = segments(g, blocks);
   mesh_shape mesh;

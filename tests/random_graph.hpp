@@ -1,7 +1,7 @@
 // Random models, for properties that hold of every model.
 #pragma once
 
-#include <cfp/families/gpt.hpp>
+#include <cfp/families/decoder.hpp>
 
 #include <random>
 #include <string>

@@ -37,8 +37,8 @@ using stand_in::seen;
 
 namespace {
 
-gpt_config one_layer() {
-  gpt_config c = tiny_config();
+transformer one_layer() {
+  transformer c = tiny_config();
   c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
   c.layers = 1;
   c.width = 32;
@@ -114,7 +114,7 @@ long check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
 
 // What ranks say when job(rank, step) is called before each step of a training, which waits for each or runs ahead.
 std::string said_when(const mesh_shape& mesh, const std::function<void(rank&, long)>& job, bool ahead = false) {
-  const graph g = differentiate(refine(gpt(one_layer())));
+  const graph g = differentiate(refine(decoder(one_layer())));
   const byte_text text = text_for(g);
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   std::mt19937 random(7);
@@ -151,7 +151,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("programs in streams and graphs train to the bit as those that run at once, and count the same") {
-  const graph g = differentiate(refine(gpt(one_layer())));
+  const graph g = differentiate(refine(decoder(one_layer())));
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2}), mesh_of({1, 2}), mesh_of({2, 1})})
     check_as_at_once(g, mesh, 2, 4);
   check_as_at_once(g, mesh_of({1, 1, 2}), 1, 3);
@@ -159,26 +159,26 @@ TEST_CASE("programs in streams and graphs train to the bit as those that run at 
 }
 
 TEST_CASE("micro-batches and clipping in streams and graphs") {
-  gpt_config c = one_layer();
+  transformer c = one_layer();
   c.batch = 2;
   training how;
   how.clip = 1;
   how.micro_batches = 2;
-  const graph g = differentiate(refine(gpt(c)), how);
+  const graph g = differentiate(refine(decoder(c)), how);
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
 }
 
 TEST_CASE("state and what backward reads rest on the host, in streams and graphs too") {
-  CHECK(check_as_at_once(differentiate(refine(gpt(one_layer()))), mesh_of({2}), 4, 3, true) > 10);
+  CHECK(check_as_at_once(differentiate(refine(decoder(one_layer()))), mesh_of({2}), 4, 3, true) > 10);
 }
 
 TEST_CASE("stages of a pipeline in streams and graphs train to the bit as those that run at once, and count the same") {
-  gpt_config c = one_layer();
+  transformer c = one_layer();
   c.batch = 2;
   training how;
   how.clip = 1;
   how.micro_batches = 4;
-  const graph forward = refine(gpt(c));
+  const graph forward = refine(decoder(c));
   const byte_text text(some_text(), 2, 8, 5, {.positions = true});
   train_options remember;
   remember.keep_changes = true;
@@ -224,11 +224,11 @@ TEST_CASE("steps are issued while those before are on their way, at most two pas
   for (const int passes : {1, 2}) {
     CAPTURE(passes);
     stand_in::reset();
-    gpt_config c = one_layer();
+    transformer c = one_layer();
     c.batch = 4 / passes;
     training how;
     if (passes > 1) how.micro_batches = passes;
-    const graph g = differentiate(refine(gpt(c)), how);
+    const graph g = differentiate(refine(decoder(c)), how);
     const byte_text text(some_text(), c.batch, 8, 5);
     const mesh_shape mesh = mesh_of({1});
     {
@@ -259,7 +259,7 @@ TEST_CASE("steps are issued while those before are on their way, at most two pas
 }
 
 TEST_CASE("of a training that runs ahead every step is told, and it ends alike on all ranks") {
-  const graph g = differentiate(refine(gpt(one_layer())));
+  const graph g = differentiate(refine(decoder(one_layer())));
   const byte_text text(some_text(), 4, 8, 5);
   const mesh_shape mesh = mesh_of({2});
   std::mt19937 random(7);
@@ -294,7 +294,7 @@ TEST_CASE("of a training that runs ahead every step is told, and it ends alike o
 }
 
 TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused") {
-  const graph g = differentiate(refine(gpt(one_layer())));
+  const graph g = differentiate(refine(decoder(one_layer())));
   const byte_text text = text_for(g);
   const trained exact = train_on(single(g, sizeof(double)), g, text, 4, 3);
   using device = streamed::rank_gpu<bf16, cuda::matrix_library>;
@@ -401,7 +401,7 @@ TEST_CASE("work that fails on a GPU in a graph reaches all") {
 TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPUs of the stand-in") {
   stand_in::reset();
   {
-    gpt_config model = one_layer();
+    transformer model = one_layer();
     model.batch = 2;
     const byte_text text(some_text(), model.batch, model.sequence, 5);
     session_options options;
@@ -412,7 +412,7 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
     options.tolerance = 0.9;  // a kernel takes long here
     options.table = "streamed_table.json";
     std::filesystem::remove(options.table);
-    session s(gpt(model), options);
+    session s(decoder(model), options);
     const int measured = s.plan().measured;
     std::ostringstream text_of_plan;
     text_of_plan << s.plan();
@@ -440,7 +440,7 @@ TEST_CASE("a session plans, verifies, trains, compares, saves and goes on on GPU
       return out;
     };
     CHECK(table().entries.size() == static_cast<std::size_t>(measured));
-    session again(gpt(model), options);
+    session again(decoder(model), options);
     CHECK(again.plan().measured < measured);
     CHECK(table().entries.size() == static_cast<std::size_t>(measured + again.plan().measured));
     again.load_state("streamed_state.safetensors");
@@ -476,7 +476,7 @@ TEST_CASE("GPUs that cannot hold their part of the weights are refused before an
     options.type = number::bfloat16;
     options.memory = memory;
     try {
-      session(gpt(one_layer()), options).plan();
+      session(decoder(one_layer()), options).plan();
     } catch (const bad_input& e) {
       return std::string(e.what());
     }

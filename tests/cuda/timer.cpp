@@ -16,7 +16,7 @@ using namespace families;
 
 namespace {
 
-gpt_config without_dropout(gpt_config c) {
+transformer without_dropout(transformer c) {
   c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
   return c;
 }
@@ -85,7 +85,7 @@ TEST_CASE("kinds tell apart what takes different times, and nothing else") {
   CHECK(slice(mesh_of({2, 4}), 0) != slice(mesh_of({2, 4}), 1));
   CHECK(slice(mesh_of({2, 2}), 0) == slice(mesh_of({2, 2}), 1));
   // How far a mask reaches.
-  const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))));
+  const graph g = differentiate(refine(decoder(without_dropout(tiny_config()))));
   graph far = g;
   for (operation& o : far.operations)
     if (!o.r.coordinates.empty() && o.scalars.size() > 1) o.scalars[1] += 5;
@@ -106,11 +106,11 @@ TEST_CASE("one timer serves one graph after another") {
   emulated::lone_gpu<bf16> gpu(shared);
   instruction_timer<emulated::lone_gpu<bf16>> timer(gpu, {0, 1, 1});
   for (int size = 2; size <= 4; size *= 2) {
-    gpt_config c = without_dropout(tiny_config());
+    transformer c = without_dropout(tiny_config());
     c.layers = 1;
     c.width = 16 * size;
     c.heads = size;
-    const graph g = differentiate(refine(gpt(c)));
+    const graph g = differentiate(refine(decoder(c)));
     program p = single(g, sizeof(bf16));
     shared.lowered_for().complete(p, g);
     for (const instruction& i : p.code)
@@ -119,9 +119,9 @@ TEST_CASE("one timer serves one graph after another") {
 }
 
 TEST_CASE("plans of a mesh are priced by what one GPU runs, and again from its table") {
-  gpt_config c = without_dropout(tiny_config());
+  transformer c = without_dropout(tiny_config());
   c.layers = 2;
-  const graph g = differentiate(refine(gpt(c)));
+  const graph g = differentiate(refine(decoder(c)));
   const emulated::parts<bf16> shared;
   emulated::lone_gpu<bf16> gpu(shared);
   instruction_timer<emulated::lone_gpu<bf16>> timer(gpu, {0, 1, 1});

@@ -88,7 +88,7 @@ void check(const graph& g, const mesh_shape& mesh, int plans, const std::set<std
   }
 }
 
-gpt_config without_dropout(gpt_config c) {
+transformer without_dropout(transformer c) {
   c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0;
   return c;
 }
@@ -98,7 +98,7 @@ gpt_config without_dropout(gpt_config c) {
 TEST_CASE("a GPT trains on GPUs as on the host") {
   training how;
   how.clip = 1;
-  const graph g = differentiate(refine(gpt(without_dropout(tiny_config()))), how);
+  const graph g = differentiate(refine(decoder(without_dropout(tiny_config()))), how);
   check(g, mesh_of({1}), 1,
         {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias", "linear gradients", "adamw",
          "square_norm"});
@@ -112,11 +112,11 @@ TEST_CASE("optimizers of less state, and gradients sent in fewer bytes, train on
     training how;
     how.clip = 1;
     how.optimizer = form;
-    llama_config c = read_llama(tiny("llama"));
+    transformer c = read_decoder(tiny("llama"));
     c.layers = 1;
     c.batch = 4;
     c.sequence = 8;
-    graph g = differentiate(refine(llama(c)), how);
+    graph g = differentiate(refine(decoder(c)), how);
     check(g, mesh_of({1}), 1, {});
     check(g, mesh_of({two}), 2, {});
     if (form == optimizer_form::adafactor) continue;
@@ -126,14 +126,14 @@ TEST_CASE("optimizers of less state, and gradients sent in fewer bytes, train on
 }
 
 TEST_CASE("what is only moved for attention stays where it is, and nothing changes by a bit") {
-  llama_config l = read_llama(tiny("llama"));
+  transformer l = read_decoder(tiny("llama"));
   l.layers = 1;
   l.batch = 4;
   l.sequence = 64;  // so that attention is where most memory is needed
-  gpt_config c = without_dropout(tiny_config());
+  transformer c = without_dropout(tiny_config());
   c.layers = 1;
   c.sequence = l.sequence;
-  for (const graph& g : {differentiate(refine(gpt(c))), differentiate(refine(llama(l)))}) {
+  for (const graph& g : {differentiate(refine(decoder(c))), differentiate(refine(decoder(l)))}) {
     const std::unique_ptr<backend> on = tested::ranks(mesh_of({two}), number::bfloat16, 1);
     text_layout what;
     what.positions = g.find("positions") >= 0;
@@ -159,34 +159,32 @@ TEST_CASE("what is only moved for attention stays where it is, and nothing chang
 }
 
 TEST_CASE("a GPT with dropout and micro-batches trains on GPUs as on the host") {
-  gpt_config c = tiny_config();
+  transformer c = tiny_config();
   c.layers = 1;
   c.batch = 2;
   training how;
   how.clip = 1;
   how.micro_batches = 2;
-  check(differentiate(refine(gpt(c)), how), mesh_of({two}), 2, {});
+  check(differentiate(refine(decoder(c)), how), mesh_of({two}), 2, {});
 }
 
 TEST_CASE("a LLaMA with grouped heads trains on GPUs as on the host") {
-  llama_config c = read_llama(tiny("llama"));
+  transformer c = read_decoder(tiny("llama"));
   c.layers = 1;
   c.batch = 4;
   c.sequence = 8;
-  const graph g = differentiate(refine(llama(c)));
+  const graph g = differentiate(refine(decoder(c)));
   check(g, mesh_of({1}), 1, {"attention", "rms_norm", "rms_input"});
   check(g, mesh_of({two}), 2, {});
 }
 
 TEST_CASE("a mixture of experts trains on GPUs as on the host") {
-  const config_file file = tiny("gshard");
-  gpt_config c = without_dropout(read_gpt(file));
+  transformer c = without_dropout(read_decoder(tiny("gshard")));
   c.layers = 2;
   c.batch = 4;
   c.sequence = 8;
-  experts_config e = read_experts(file);
-  e.group = 16;
-  check(differentiate(refine(gshard(c, e))), mesh_of({two}), 2, {});
+  c.experts.group = 16;
+  check(differentiate(refine(decoder(c))), mesh_of({two}), 2, {});
 }
 
 TEST_CASE("an encoder-decoder trains on GPUs as on the host") {

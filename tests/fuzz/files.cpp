@@ -70,10 +70,8 @@ void read_config(const std::string& text) {
   using namespace cfp::families;
   static const memory_file file;
   const config_file f(file.of(text));
-  or_sentence(text, [&] { must(read_gpt(f).inner() > 0, "a hidden layer"); });
-  or_sentence(text, [&] { must(read_llama(f).kv_heads > 0, "heads"); });
+  or_sentence(text, [&] { must(read_decoder(f).inner() > 0, "a hidden layer"); });
   or_sentence(text, [&] { must(read_t5(f).buckets >= 4, "buckets"); });
-  or_sentence(text, [&] { must(read_experts(f).choices > 0, "choices"); });
 }
 
 // As a model of two layers.

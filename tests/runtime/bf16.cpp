@@ -68,10 +68,10 @@ void check_model(const std::string& label, const graph& g, const text_layout& wh
 TEST_CASE("models train in bfloat16 as in float, and under every plan alike, within its rounding", "[heavy]") {
   training how;
   how.clip = 1;
-  check_model("gpt", differentiate(refine(gpt(tiny_config())), how));
-  llama_config l = read_llama(tiny("llama"));
+  check_model("gpt", differentiate(refine(decoder(tiny_config())), how));
+  transformer l = read_decoder(tiny("llama"));
   l.sequence = 8;
-  check_model("llama", differentiate(refine(llama(l)), how));
+  check_model("llama", differentiate(refine(decoder(l)), how));
   how.micro_batches = 2;
   t5_config t = read_t5(tiny("t5"));
   t.sequence = 8;
@@ -80,7 +80,7 @@ TEST_CASE("models train in bfloat16 as in float, and under every plan alike, wit
 }
 
 TEST_CASE("numbers take two bytes, what lasts takes four") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const program half = single(g, sizeof(bf16)), full = single(g, sizeof(float));
   CHECK(half.persistent_bytes() == full.persistent_bytes());
 
@@ -108,7 +108,7 @@ TEST_CASE("weights are gathered, and their gradients reduced, in two bytes") {
   for (const int pieces : {1, 2}) {
     training how;
     how.micro_batches = pieces;
-    const graph g = differentiate(refine(gpt(tiny_config())), how);
+    const graph g = differentiate(refine(decoder(tiny_config())), how);
     const mesh_shape mesh = mesh_of({2});
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
     for (const char* rest : {"data=batch/scattered", "data=batch/regathered"}) {

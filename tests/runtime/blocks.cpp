@@ -86,7 +86,7 @@ std::set<std::set<std::string>> as_sets(const graph& g, const block_structure& s
 }  // namespace
 
 TEST_CASE("the blocks of GPT are those expected") {
-  const graph g = differentiate(refine(gpt(sized(3))));
+  const graph g = differentiate(refine(decoder(sized(3))));
   const block_structure s = parallel_blocks(g);
   std::vector<std::string> expected{"lookup lookup add_rows dropout"};
   for (int l = 0; l < 3; ++l) {
@@ -178,7 +178,7 @@ TEST_CASE("unique blocks and segments do not depend on depth") {
     }
   }
   for (long layers : {3, 12, 48}) {
-    const graph g = differentiate(refine(gpt(sized(layers))));
+    const graph g = differentiate(refine(decoder(sized(layers))));
     const segmentation seg = segments(g, parallel_blocks(g));
     CHECK(seg.unique == 4);
     CHECK(seg.segments.size() == static_cast<std::size_t>(layers + 3));
@@ -205,15 +205,15 @@ TEST_CASE("sizes of public models are those their authors state") {
       if (v.role == value_role::weight) n += static_cast<double>(elements(v.shape)) / 1e9;
     return n;
   };
-  const auto llama_size = [&](const char* model) { return billions(llama(read_llama(carried(model)))); };
+  const auto llama_size = [&](const char* model) { return billions(decoder(read_decoder(carried(model)))); };
   CHECK(llama_size("llama-2-7b") == Approx(6.738).epsilon(1e-3));
   CHECK(llama_size("llama-3-8b") == Approx(8.030).epsilon(1e-3));
   CHECK(llama_size("llama-3-70b") == Approx(70.55).epsilon(1e-3));
   const config_file file = carried("mixtral-8x7b");
-  CHECK(billions(mixtral(read_llama(file), read_experts(file))) == Approx(46.70).epsilon(1e-3));
+  CHECK(billions(decoder(read_decoder(file))) == Approx(46.70).epsilon(1e-3));
   CHECK(billions(t5(read_t5(carried("t5-large")))) == Approx(0.7377).epsilon(1e-3));
-  CHECK(billions(gpt(read_gpt(carried("gpt2-xl")))) == Approx(1.558).epsilon(1e-3));
-  CHECK(billions(gpt(read_gpt(carried("gpt3-175b")))) == Approx(175.0).epsilon(3e-3));  // arXiv 2005.14165
+  CHECK(billions(decoder(read_decoder(carried("gpt2-xl")))) == Approx(1.558).epsilon(1e-3));
+  CHECK(billions(decoder(read_decoder(carried("gpt3-175b")))) == Approx(175.0).epsilon(3e-3));  // arXiv 2005.14165
   for (const auto& [model, size] : std::map<std::string, double>{{"380m", 0.38},
                                                                  {"690m", 0.69},
                                                                  {"1.3b", 1.3},
@@ -223,21 +223,21 @@ TEST_CASE("sizes of public models are those their authors state") {
                                                                  {"27b", 27},
                                                                  {"70b", 70}}) {
     const config_file suite = carried("alpa-moe-" + model);
-    gpt_config c = read_gpt(suite);
+    transformer c = read_decoder(suite);
     c.sequence = 1024;
-    CHECK(billions(gshard(c, read_experts(suite))) == Approx(size).epsilon(0.04));
+    CHECK(billions(decoder(c)) == Approx(size).epsilon(0.04));
   }
   for (const auto& [model, size] : std::map<std::string, double>{
            {"350m", 0.35}, {"760m", 0.76}, {"1.3b", 1.3}, {"2.6b", 2.6}, {"6.7b", 6.7}, {"15b", 15}, {"39b", 39}})
-    CHECK(billions(gpt(read_gpt(carried("alpa-gpt-" + model)))) == Approx(size).epsilon(0.05));
+    CHECK(billions(decoder(read_decoder(carried("alpa-gpt-" + model)))) == Approx(size).epsilon(0.05));
 }
 
 TEST_CASE("a layer of another size is not merged") {
-  gpt_config c = sized(3);
+  transformer c = sized(3);
   c.width = 96;
-  const graph a = differentiate(refine(gpt(c)));
+  const graph a = differentiate(refine(decoder(c)));
   c.width = 192;
-  const graph b = differentiate(refine(gpt(c)));
+  const graph b = differentiate(refine(decoder(c)));
   CHECK(fingerprint(a, parallel_blocks(a).parts[2].operations) !=
         fingerprint(b, parallel_blocks(b).parts[2].operations));
 }

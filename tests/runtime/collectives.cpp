@@ -41,10 +41,10 @@ planned usual(const graph& forward, const mesh_shape& mesh) {
 }
 
 graph tiny_llama() {
-  llama_config c = read_llama(tiny("llama"));
+  transformer c = read_decoder(tiny("llama"));
   c.batch = 4;
   c.sequence = 8;
-  return llama(c);
+  return decoder(c);
 }
 
 long calls(const collective_count& n) {
@@ -101,7 +101,7 @@ TEST_CASE("partitions of one rank have one number if and only if they are equal"
 
 TEST_CASE("plans on two axes send no more bytes, and fewer collectives, along several at once", "[heavy]") {
   for (const bool is_gpt : {true, false}) {
-    const planned p = usual(is_gpt ? gpt(tiny_config()) : tiny_llama(), mesh_of({2, 2}));
+    const planned p = usual(is_gpt ? decoder(tiny_config()) : tiny_llama(), mesh_of({2, 2}));
     CHECK(p.plans.size() >= 9);
     const auto weights = std::count_if(p.g.values.begin(), p.g.values.end(),
                                        [](const value& v) { return v.role == value_role::weight && v.producer < 0; });
@@ -121,7 +121,7 @@ TEST_CASE("plans on two axes send no more bytes, and fewer collectives, along se
 }
 
 TEST_CASE("weights that rest in pieces along two axes are gathered and scattered by as many collectives as along one") {
-  const graph forward = gpt(tiny_config());
+  const graph forward = decoder(tiny_config());
   const planned on_two = usual(forward, mesh_of({2, 2})), on_one = usual(forward, mesh_of({4}));
   const auto sent = [](const planned& p, const char* label) {
     const auto at = std::find_if(p.plans.begin(), p.plans.end(), [&](const auto& x) { return x.first == label; });

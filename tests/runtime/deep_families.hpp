@@ -3,6 +3,7 @@
 
 #include "../from_environment.hpp"
 
+#include <cfp/families/decoder.hpp>
 #include <cfp/families/read_config.hpp>
 #include <cfp/model/differentiate.hpp>
 
@@ -20,8 +21,8 @@ inline config_file carried(const std::string& model) {
   return config_file(std::string(CFP_SOURCE_DIR) + "/examples/models/" + model + ".json");
 }
 
-inline gpt_config sized(long layers, bool folded = false) {
-  gpt_config c = read_gpt(carried("gpt2"));
+inline transformer sized(long layers, bool folded = false) {
+  transformer c = read_decoder(carried("gpt2"));
   c.layers = layers;
   c.folded = folded;
   return c;
@@ -39,15 +40,13 @@ Config shallow(Config c, long layers, bool folded = false) {
   return c;
 }
 inline graph llama_of_layers(long layers, bool folded = false) {
-  return refine(llama(shallow(read_llama(tiny("llama")), layers, folded)));
+  return refine(decoder(shallow(read_decoder(tiny("llama")), layers, folded)));
 }
 inline graph mixtral_of_layers(long layers, bool folded = false) {
-  const config_file file = tiny("mixtral");
-  return refine(mixtral(shallow(read_llama(file), layers, folded), read_experts(file)));
+  return refine(decoder(shallow(read_decoder(tiny("mixtral")), layers, folded)));
 }
 inline graph gshard_of_layers(long layers, bool folded = false) {
-  const config_file file = tiny("gshard");
-  return refine(gshard(shallow(read_gpt(file), layers, folded), read_experts(file)));
+  return refine(decoder(shallow(read_decoder(tiny("gshard")), layers, folded)));
 }
 inline graph t5_of_layers(long layers, bool folded = false) {
   return refine(t5(shallow(read_t5(tiny("t5")), layers, folded)));
@@ -63,7 +62,7 @@ struct family {
   graph forward(long layers, bool folded = false) const { return of_layers(layers, folded); }
 };
 inline const family known_families[] = {
-    {"gpt", [](long n, bool folded) { return refine(gpt(sized(n, folded))); }, 1, 4, 3, 7},
+    {"gpt", [](long n, bool folded) { return refine(decoder(sized(n, folded))); }, 1, 4, 3, 7},
     {"llama", llama_of_layers, 1, 4, 3, 7},
     {"mixtral", mixtral_of_layers, 1, 10, 4, 14},
     {"gshard", gshard_of_layers, 2, 14, 4, 16},

@@ -336,7 +336,7 @@ TEST_CASE("a state reads back to the bit, for every family") {
               ": two tensors are called 'w.exp_avg', a weight and optimizer state of another one: call that weight "
               "otherwise");
   }
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   state_file<float>::create(path, g, 3).commit();
   const std::string whole = text_of(path);
   const auto with = [&](const std::string& other) {
@@ -454,7 +454,7 @@ TEST_CASE("a state in which not every number is finite is neither written nor re
 
 TEST_CASE("where the disk is full or a folder cannot be written to, what was there stays") {
   const folder files;
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   profile_table table;
   for (int n = 0; n < 1000; ++n) table.entries["entry " + std::to_string(n)] = {1, 2, 3};
   const std::vector<std::pair<std::string, std::function<void(const std::string&)>>> writers = {

@@ -16,9 +16,9 @@ using namespace cfp;
 using namespace small_tests;
 
 inline graph model_of(long rows) {
-  families::gpt_config c = tiny_config();
+  families::transformer c = tiny_config();
   c.layers = 4, c.batch = rows, c.sequence = 64;
-  return families::gpt(c);
+  return families::decoder(c);
 }
 
 inline machine some_machine() {

@@ -17,14 +17,14 @@ using namespace cfp::families;
 using namespace small_tests;
 
 TEST_CASE("gradients of a GPT equal central differences") {
-  gpt_config c = read_gpt(tiny("gpt"));
+  transformer c = read_decoder(tiny("gpt"));
   c.layers = 1;
   c.width = 16;
   c.heads = 2;
   c.vocabulary = 256;
   c.batch = 2;
   c.sequence = 6;
-  graph g = gpt(c);
+  graph g = decoder(c);
   for (value& v : g.values)
     if (v.role == value_role::weight) v.fill.deviation = 0.3;
   gradient_options o;

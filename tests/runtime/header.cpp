@@ -133,7 +133,7 @@ TEST_CASE("a plan's header says what is sent, as the lowered program sends it") 
 }
 
 TEST_CASE("a plan's header knows what the kernels it is lowered for compute at once") {
-  const graph g = differentiate(refine(families::gpt(small_tests::tiny_config())));
+  const graph g = differentiate(refine(families::decoder(small_tests::tiny_config())));
   const compiler compile;
   const std::string fused = write(g, mesh_of({2, 2}), 3, cuda::catalogue_target(number::bfloat16)).text,
                     apart = write(g, mesh_of({2, 2}), 3, 2).text;

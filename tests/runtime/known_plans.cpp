@@ -53,8 +53,8 @@ mesh_shape along(const char* label, int size) {
   return m;
 }
 
-gpt_config wide(long layers, long batch, long sequence, long width) {
-  gpt_config c;
+transformer wide(long layers, long batch, long sequence, long width) {
+  transformer c = gpt2();
   c.layers = layers;
   c.heads = 16;
   c.width = width;
@@ -68,7 +68,7 @@ gpt_config wide(long layers, long batch, long sequence, long width) {
 
 TEST_CASE("small batches on a wide model: columns, then rows") {
   const long layers = 2, b = 2, seq = 64, h = 4096, t = 4;
-  const found f = search(gpt(wide(layers, b, seq, h)), along("model", t), 1e10);
+  const found f = search(decoder(wide(layers, b, seq, h)), along("model", t), 1e10);
   for (const char* layer : {"h.0", "h.1"}) {
     CHECK(f.strategy(layer + std::string(".attn.c_attn.linear")) == "model=heads");
     CHECK(f.strategy(layer + std::string(".attn.c_proj.linear")) == "model=heads");
@@ -81,7 +81,7 @@ TEST_CASE("small batches on a wide model: columns, then rows") {
 }
 
 TEST_CASE("large batches on a narrow model: data parallel, only gradients of weights are reduced") {
-  const found f = search(gpt(wide(2, 32, 512, 256)), along("data", 4), 1e10);
+  const found f = search(decoder(wide(2, 32, 512, 256)), along("data", 4), 1e10);
   long weights = 0, bytes = 0;
   for (const value& v : f.g.values)
     if (v.role == value_role::weight && v.producer < 0) ++weights, bytes += 4 * elements(v.shape);
@@ -91,10 +91,10 @@ TEST_CASE("large batches on a narrow model: data parallel, only gradients of wei
 }
 
 TEST_CASE("many experts: one all-to-all each way, forward and backward") {
-  experts_config e;
-  e.hidden = 8192;
-  e.group = 2048;
-  const found f = search(gshard(wide(2, 32, 512, 1024), e), along("expert", 8), 2e10);
+  transformer c = wide(2, 32, 512, 1024);
+  c.period = 2;
+  c.experts = {.count = 8, .hidden = 8192, .group = 2048, .period = 2, .first = 1, .called = "moe"};
+  const found f = search(decoder(c), along("expert", 8), 2e10);
   CHECK(f.strategy("h.1.moe.experts.w1.expert_dense") == "expert=experts");
   CHECK(f.strategy("h.1.moe.experts.w2.expert_dense") == "expert=experts");
   CHECK(f.strategy("h.1.attn.c_proj.linear").starts_with("expert=groups"));
@@ -104,9 +104,9 @@ TEST_CASE("many experts: one all-to-all each way, forward and backward") {
 TEST_CASE(
     "less memory: weights, gradients and optimizer state are scattered, and gathered anew where that does not "
     "suffice") {
-  const gpt_config c = wide(4, 48, 64, 512);
+  const transformer c = wide(4, 48, 64, 512);
   const double slow = 4e9;  // so that nothing is scattered unless it must be
-  const found rich = search(gpt(c), along("data", 4), slow);
+  const found rich = search(decoder(c), along("data", 4), slow);
   const auto resting = [](const found& f, const char* text) {
     int n = 0;
     for (std::size_t i = 0; i < f.d.nodes.size(); ++i)
@@ -114,7 +114,7 @@ TEST_CASE(
     return n;
   };
   CHECK(resting(rich, "/") == 0);
-  const found half = search(gpt(c), along("data", 4), slow, predicted_peak(rich.p.code) / 2);
+  const found half = search(decoder(c), along("data", 4), slow, predicted_peak(rich.p.code) / 2);
   CHECK(predicted_peak(half.p.code) <= predicted_peak(rich.p.code) / 2);
   CHECK(resting(half, "/scattered") >= 8);
   CHECK(half.sent().calls[static_cast<std::size_t>(collective_kind::reduce_scatter)] >= 8);
@@ -125,13 +125,13 @@ TEST_CASE(
   const solution none = solve(costs);
   REQUIRE_FALSE(none.feasible);
   REQUIRE(none.least_memory);
-  const found least = search(gpt(c), along("data", 4), slow, static_cast<long>(*none.least_memory));
+  const found least = search(decoder(c), along("data", 4), slow, static_cast<long>(*none.least_memory));
   CHECK(resting(least, "/regathered") > 0);
   CHECK(predicted_peak(least.p.code) < predicted_peak(half.p.code));
 }
 
 TEST_CASE("a known plan adds the gradients of a shared weight as parts of sums, and scatters them once") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   for (const int ranks : {2, 4}) {
     const mesh_shape mesh = along("data", ranks);
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);

@@ -64,8 +64,8 @@ TEST_CASE("lazy equals full, and asks for less", "[heavy]") {
   std::vector<graph> models;
   training how;
   how.clip = 1;
-  models.push_back(differentiate(refine(gpt(tiny_config())), how));
-  models.push_back(differentiate(refine(llama(read_llama(tiny("llama"))))));
+  models.push_back(differentiate(refine(decoder(tiny_config())), how));
+  models.push_back(differentiate(refine(decoder(read_decoder(tiny("llama"))))));
   std::mt19937 random(3);
   for (long n = how_many(10, 4, 1); n > 0; --n) models.push_back(differentiate(refine(random_graph(random))));
   std::size_t told = 0, wanted = 0;
@@ -148,7 +148,7 @@ TEST_CASE("lazy equals full, and asks for less", "[heavy]") {
 }
 
 TEST_CASE("a profiler that measures lazily answers as one that measured everything, from the same figures") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const block_structure blocks = parallel_blocks(g);
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, blocks, mesh);
@@ -175,7 +175,7 @@ TEST_CASE("a profiler that measures lazily answers as one that measured everythi
 }
 
 TEST_CASE("within a tolerance a profiler needs few figures, and says when its bounds did not hold", "[heavy]") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   const auto ranks = threads(mesh);

@@ -8,7 +8,7 @@
 #include "open_engine.hpp"
 
 #include <cfp/backend/threads.hpp>
-#include <cfp/families/gpt.hpp>
+#include <cfp/families/decoder.hpp>
 #include <cfp/program/lower.hpp>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::string words(const std::vector<int>& sizes) {
 }
 
 graph tiny_gpt(double dropout = 0) {
-  families::gpt_config c;
+  families::transformer c = families::gpt2();
   c.attention_dropout = c.residual_dropout = dropout;
   c.layers = 2;
   c.heads = 4;
@@ -47,7 +47,7 @@ graph tiny_gpt(double dropout = 0) {
   c.positions = 8;
   c.batch = 4;
   c.sequence = 8;
-  graph g = differentiate(refine(families::gpt(c)));
+  graph g = differentiate(refine(families::decoder(c)));
   for (value& v : g.values)  // deviations of a real model: all gradients far from rounding
     if (v.role == value_role::weight) v.fill.deviation = v.fill.deviation == 0 ? 0.1 : 0.3;
   return g;

@@ -323,7 +323,7 @@ TEST_CASE("a sweep measures the ranks there are, and its machine plans") {
   check_sources(j["device"], "device", j["sources"]);
   for (const auto& l : j["levels"]) check_sources(l, "levels." + l["name"].get<std::string>(), j["sources"]);
   CHECK(m.sweeps[0].source.starts_with("measured by cfp sweep on " + this_processor() + ", 20"));
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   machine_options options;
   options.lowered_for = 4;
   const std::vector<mesh_plans> found = search_meshes(g, read, options, {mesh});
@@ -367,8 +367,8 @@ TEST_CASE("products with weights and of their gradients may be made in fewer bit
   machine other = m;
   other.device.weight_products = "float8";
   CHECK(read_machine(machine_text(other)) == other);
-  families::gpt_config c = tiny_config();
-  const graph g = differentiate(refine(families::gpt(c)));
+  families::transformer c = tiny_config();
+  const graph g = differentiate(refine(families::decoder(c)));
   const program p = lower(g, mesh_of({2}), sharding::replicated(g), all_operations(g), 2);
   std::array<int, 2> seen{};  // products of activations, and with weights
   for (const instruction& i : p.code) {
@@ -432,7 +432,7 @@ double bytes_per_parameter(const evaluated& e, const graph& g) {
 }  // namespace
 
 TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
-  gpt_config c;
+  transformer c = gpt2();
   c.layers = 2;
   c.heads = 16;
   c.width = 4096;
@@ -441,7 +441,7 @@ TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
   c.batch = 64;
   training how;
   how.clip = 1;  // updates wait for all gradients
-  const graph g = differentiate(refine(gpt(c)), how);
+  const graph g = differentiate(refine(decoder(c)), how);
   const mesh_shape mesh = mesh_of({64});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
   machine_options options;
@@ -478,14 +478,14 @@ TEST_CASE("memory of data parallelism and ZeRO is what its authors say") {
 
 TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without the sequence split between") {
   const long layers = 2, b = 2, s = 64, h = 1024, t = 4;
-  gpt_config c;
+  transformer c = gpt2();
   c.layers = layers;
   c.heads = 16;
   c.width = h;
   c.vocabulary = 2048;
   c.positions = c.sequence = s;
   c.batch = b;
-  const graph g = differentiate(refine(gpt(c)));
+  const graph g = differentiate(refine(decoder(c)));
   const mesh_shape mesh = mesh_of({t});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   machine_options options;
@@ -512,7 +512,7 @@ TEST_CASE("column and row: 8 b s h (t-1)/t elements per layer, with and without 
 }
 
 TEST_CASE("two streams: between the longer of them and their sum") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   std::mt19937 random(5);
   for (const auto& mesh : {mesh_of({2}), mesh_of({4}), mesh_of({2, 2})}) {
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
@@ -548,7 +548,7 @@ TEST_CASE("two streams: between the longer of them and their sum") {
 }
 
 TEST_CASE("an axis that is held: the best of the plans that do there what they are told") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const block_structure blocks = parallel_blocks(g);
   const mesh_shape mesh = mesh_of({2, 2});
   const machine m = plain_machine(mesh, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
@@ -576,7 +576,7 @@ TEST_CASE("an axis that is held: the best of the plans that do there what they a
 }
 
 TEST_CASE("every mesh of a machine is searched, the fastest comes first", "[heavy]") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const mesh_shape eight = mesh_of({8});
   machine m = plain_machine(eight, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
   const std::vector<mesh_plans> found = search_meshes(g, m, {}, meshes_of(m, 3));
@@ -668,7 +668,7 @@ TEST_CASE("three axes: the best of all strategies, or what is known of how far i
 }
 
 TEST_CASE("a plan of two axes is one of three, two of which do what one did") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const mesh_shape mesh = mesh_of({2, 2, 2});
   const machine m = plain_machine(mesh, 1e12, 1e11, 1e-6, {{1e-6, 1e9}, {1e-6, 1e10}, {1e-6, 1e11}});
   const cfp::detail::planned_graph planned(g);
@@ -695,7 +695,7 @@ TEST_CASE("a plan of two axes is one of three, two of which do what one did") {
 }
 
 TEST_CASE("when time is up the best known plan of the first mesh is the answer") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
   machine_options options;
   options.until = std::chrono::steady_clock::now();
@@ -720,7 +720,7 @@ TEST_CASE("when time is up the best known plan of the first mesh is the answer")
 }
 
 TEST_CASE("what is found does not depend on how many threads search, and all stages are counted", "[heavy]") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const machine m = plain_machine(mesh_of({8}), 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
   std::vector<mesh_plans> by_one;
   for (const unsigned threads : {1U, 3U}) {

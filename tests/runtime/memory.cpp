@@ -88,9 +88,9 @@ TEST_CASE("a rank takes no more memory than is predicted", "[heavy]") {
   how.clip = 1;
   for (const int pieces : {1, 2}) {
     how.micro_batches = pieces;
-    gpt_config c = tiny_config();
+    transformer c = tiny_config();
     c.batch = 4 / pieces;
-    const graph g = differentiate(refine(gpt(c)), how);
+    const graph g = differentiate(refine(decoder(c)), how);
     for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2}), mesh_of({2, 2})})
       for (const number type : {number::float64, number::float32, number::bfloat16})
         check_models(g, mesh, random, type);

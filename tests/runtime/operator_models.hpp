@@ -373,7 +373,8 @@ inline std::vector<example> examples() {
     return add_slopes(w(m, "x", {d("b", 4), d("h", 6), d("q", 4), d("k", 8)}), 4.0, 1.5);
   });
   put("softmax of a window", [](model& m, const sizes& d) {
-    const tensor x = windowed(w(m, "x", {d("b", 4), d("h", 4), d("q", 8), d("k", 8)}), 3.0),
+    const long length = d.of("q", 8);  // every query sees a key: itself
+    const tensor x = windowed(w(m, "x", {d("b", 4), d("h", 4), {"q", length}, {"k", length}}), 3.0),
                  max = masked_max(x, 0.7, cfp::causal);
     return masked_softmax(x, max, masked_sum(x, max, 0.7, cfp::causal), 0.7, cfp::causal);
   });

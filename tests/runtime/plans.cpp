@@ -123,36 +123,34 @@ void check_all(const graph& g, const mesh_shape& mesh, long every = 1, const tex
 }  // namespace
 
 TEST_CASE("every choice of a GPT trains as one rank does, two ranks") {
-  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({2}));
+  check_all(differentiate(refine(decoder(tiny_config()))), mesh_of({2}));
 }
 
 TEST_CASE("every choice of a GPT trains as one rank does, four ranks on one axis") {
-  check_all(differentiate(refine(gpt(tiny_config()))), mesh_of({4}));
+  check_all(differentiate(refine(decoder(tiny_config()))), mesh_of({4}));
 }
 
 TEST_CASE("every choice of a GPT trains as one rank does, four ranks on two axes") {
-  gpt_config c = tiny_config();
+  transformer c = tiny_config();
   c.layers = 1;
-  check_all(differentiate(refine(gpt(c))), mesh_of({2, 2}), 3);  // every third; mixtures try the rest together
+  check_all(differentiate(refine(decoder(c))), mesh_of({2, 2}), 3);  // every third; mixtures try the rest together
 }
 
 TEST_CASE("every choice of a LLaMA with grouped heads trains as one rank does") {
-  llama_config c = read_llama(tiny("llama"));
+  transformer c = read_decoder(tiny("llama"));
   c.layers = 1;
   c.sequence = 8;
-  check_all(differentiate(refine(llama(c))), mesh_of({2}));
-  check_all(differentiate(refine(llama(c))), mesh_of({2, 2}), 5);
+  check_all(differentiate(refine(decoder(c))), mesh_of({2}));
+  check_all(differentiate(refine(decoder(c))), mesh_of({2, 2}), 5);
 }
 
 TEST_CASE("plans of a mixture of experts train as one rank does") {
-  const config_file file = tiny("gshard");
-  gpt_config c = read_gpt(file);
+  transformer c = read_decoder(tiny("gshard"));
   c.layers = 2;
   c.sequence = 8;
-  experts_config e = read_experts(file);
-  e.group = 16;
-  check_all(differentiate(refine(gshard(c, e))), mesh_of({2}), 2);
-  check_all(differentiate(refine(gshard(c, e))), mesh_of({2, 2}), 60);
+  c.experts.group = 16;
+  check_all(differentiate(refine(decoder(c))), mesh_of({2}), 2);
+  check_all(differentiate(refine(decoder(c))), mesh_of({2, 2}), 60);
 }
 
 TEST_CASE("plans of an encoder-decoder train as one rank does") {
@@ -183,7 +181,7 @@ TEST_CASE("a missing kernel is named with what to do about it") {
 }
 
 TEST_CASE("a saved plan names its choices") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   std::mt19937 random(2);

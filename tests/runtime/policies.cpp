@@ -230,7 +230,7 @@ TEST_CASE("exact equals the integer program where nothing smaller could tell") {
 }
 
 TEST_CASE("Alpa's plan is the same by its own solver, the integer program, and by elimination") {
-  const graph g = differentiate(refine(gpt(small_tests::tiny_config())));
+  const graph g = differentiate(refine(decoder(small_tests::tiny_config())));
   const mesh_shape mesh = small_tests::mesh_of({4});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   const cost_graph costs = machine_pricing(g, mesh, d, plain_machine(mesh), 2).prices().alpa;

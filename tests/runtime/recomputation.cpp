@@ -58,12 +58,12 @@ Config small(Config c) {
 }
 
 graph tiny_graph(const std::string& family) {
-  gpt_config c = tiny_config();
+  transformer c = tiny_config();
   c.attention_dropout = c.residual_dropout = c.embedding_dropout = 0.1;
-  return family == "gpt"     ? refine(gpt(c))
-         : family == "llama" ? refine(llama(small(read_llama(tiny("llama")))))
+  return family == "gpt"     ? refine(decoder(c))
+         : family == "llama" ? refine(decoder(small(read_decoder(tiny("llama")))))
          : family == "t5"    ? refine(t5(small(read_t5(tiny("t5")))))
-                             : refine(mixtral(small(read_llama(tiny("mixtral"))), read_experts(tiny("mixtral"))));
+                             : refine(decoder(small(read_decoder(tiny("mixtral")))));
 }
 
 // Every choice of every part that differs, or each so many-th; the others choose at random.
@@ -133,12 +133,12 @@ TEST_CASE("whatever a part computes again, training is the same to the bit") {
 
 TEST_CASE("attention stays one kernel, forward and backward, whatever is computed again or carried") {
   const target& on = cuda::catalogue_target(number::bfloat16);
-  llama_config l = read_llama(deep_families::carried("llama-3-8b"));
+  transformer l = read_decoder(deep_families::carried("llama-3-8b"));
   l.layers = 3, l.batch = 4, l.sequence = 256;
-  gpt_config c = read_gpt(deep_families::carried("gpt2"));
+  transformer c = read_decoder(deep_families::carried("gpt2"));
   c.layers = 3, c.batch = 4, c.sequence = c.positions = 256;
   c.attention_dropout = 0;
-  for (const graph& forward : {refine(llama(l)), refine(gpt(c))})
+  for (const graph& forward : {refine(decoder(l)), refine(decoder(c))})
     for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) {
       const planned p(differentiate(forward), mesh, on, keeping::weights_on_host);
       std::vector<int> choices = follow({"tensor", {"heads hidden"}}, p.d, mesh);
@@ -195,8 +195,8 @@ std::vector<int> kept_as(const planned& p, const char* wishes, const May& may) {
   return choices;
 }
 
-gpt_config gpt_of(long layers, long batch, long sequence, long width, long heads) {
-  gpt_config c;
+transformer gpt_of(long layers, long batch, long sequence, long width, long heads) {
+  transformer c = gpt2();
   c.layers = layers, c.heads = heads, c.width = width, c.vocabulary = 512;
   c.batch = batch, c.positions = c.sequence = sequence;
   return c;
@@ -225,9 +225,9 @@ class layer_memory {
         bytes(live(4, choices) - live(3, choices)) {}
   template <class Choices>
   double live(long layers, const Choices& choices_of) const {
-    const gpt_config c =
+    const transformer c =
         gpt_of(layers, static_cast<long>(b), static_cast<long>(s), static_cast<long>(h), static_cast<long>(a));
-    const planned p(differentiate(refine(gpt(c))), mesh_, on_);
+    const planned p(differentiate(refine(decoder(c))), mesh_, on_);
     const program code = realise("one", p.g, mesh_, p.d, choices_of(p), on_).code;
     const std::vector<long> live = live_bytes(code);
     for (std::size_t i = 0; i < code.code.size(); ++i)
@@ -284,7 +284,7 @@ template <class May>
 layer_work layer_work_of(long batch, long width, double host_bandwidth, const May& may) {
   const mesh_shape one = mesh_of({1});
   const auto of = [&](long layers) {
-    const planned p(differentiate(refine(gpt(gpt_of(layers, batch, 1024, width, 16)))), one, 2,
+    const planned p(differentiate(refine(decoder(gpt_of(layers, batch, 1024, width, 16)))), one, 2,
                     keeping::weights_on_host);
     const program code = realise("one", p.g, one, p.d, kept_as(p, "", may), 2).code;
     machine m = plain_machine(one, 70e12, 1e30, 0);
@@ -390,9 +390,9 @@ namespace {
 // Eight layers on a machine.
 struct eight_layers {
   eight_layers() {
-    gpt_config c = read_gpt(deep_families::carried("alpa-gpt-1.3b"));
+    transformer c = read_decoder(deep_families::carried("alpa-gpt-1.3b"));
     c.layers = 8, c.batch = 32, c.sequence = c.positions = 1024;
-    g = differentiate(refine(gpt(c)));
+    g = differentiate(refine(decoder(c)));
     o.lowered_for = cuda::catalogue_target(number::bfloat16);
   }
   const machine m = load_machine(std::string(CFP_SOURCE_DIR) + "/examples/machines/a100-pcie-4.json");

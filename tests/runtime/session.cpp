@@ -975,7 +975,7 @@ TEST_CASE("a mesh, a configuration and a table are read, or refused in one sente
   const std::string file = files / "file.json", deep = std::string(100000, '[') + std::string(100000, ']');
   const auto config = [&](const std::string& text) {
     std::ofstream(file) << text;
-    return refused([&] { read_gpt(config_file(file)); }).substr(file.size());
+    return refused([&] { read_decoder(config_file(file)); }).substr(file.size());
   };
   CHECK(refused([] { config_file("/dev/zero"); }) == "/dev/zero: cannot be read");
   CHECK(profile_table().load("/dev/zero") == "it cannot be read");
@@ -983,8 +983,9 @@ TEST_CASE("a mesh, a configuration and a table are read, or refused in one sente
   CHECK(config("[]") == ": must be an object, is an array");
   CHECK(config("{\"n_layer\": 1e999}").find("the number 1e999 is too large") != std::string::npos);
   CHECK(config("{\"n_layer\": 1, \"n_layer\": 2}") == ": the key 'n_layer' stands twice in one object");
-  CHECK(config("{\"n_layer\": " + deep + "}") == ": key 'n_layer' must be a whole number, is an array");
-  CHECK(config("{\"n_layer\": 18446744073709551615}") ==
+  CHECK(config("{\"model_type\": \"gpt2\", \"n_layer\": " + deep + "}") ==
+        ": key 'n_layer' must be a whole number, is an array");
+  CHECK(config("{\"model_type\": \"gpt2\", \"n_layer\": 18446744073709551615}") ==
         ": key 'n_layer' must be at least 1 and at most 1e9, is 18446744073709551615");
   std::string experts = text_of(CFP_SOURCE_DIR "/tests/tiny_mixtral.json");
   experts.insert(experts.find('{') + 1, "\"capacity_factor\": 1e300,");

@@ -31,8 +31,8 @@ inline cfp::families::config_file tiny(const std::string& name) {
   return cfp::families::config_file(std::string(CFP_SOURCE_DIR) + "/tests/tiny_" + name + ".json");
 }
 
-inline cfp::families::gpt_config tiny_config() {
-  cfp::families::gpt_config c = cfp::families::read_gpt(tiny("gpt"));
+inline cfp::families::transformer tiny_config() {
+  cfp::families::transformer c = cfp::families::read_decoder(tiny("gpt"));
   c.vocabulary =
       512;  // weights so large that scores vary as in a wide model; else queries' gradients are rounding noise
   c.batch = 4;

@@ -50,21 +50,20 @@ training clipped(int micro_batches) {
 }
 
 tiny_model made(const std::string& family, int micro_batches) {
-  gpt_config c = tiny_config();
+  transformer c = tiny_config();
   c.attention_dropout = c.residual_dropout = c.embedding_dropout = 0.1;
   const auto small = [](auto config) {
     config.batch = rows, config.sequence = 8;
     return config;
   };
   tiny_model out;
-  if (family == "gpt") out.forward = refine(gpt(small(c)));
-  if (family == "llama") out.forward = refine(llama(small(read_llama(tiny("llama")))));
+  if (family == "gpt") out.forward = refine(decoder(small(c)));
+  if (family == "llama") out.forward = refine(decoder(small(read_decoder(tiny("llama")))));
   if (family == "t5") {
     out.forward = refine(t5(small(read_t5(tiny("t5")))));
     out.inputs = t5_layout(small(read_t5(tiny("t5"))));
   }
-  if (family == "mixtral")
-    out.forward = refine(mixtral(small(read_llama(tiny("mixtral"))), read_experts(tiny("mixtral"))));
+  if (family == "mixtral") out.forward = refine(decoder(small(read_decoder(tiny("mixtral")))));
   out.g = differentiate(out.forward, clipped(micro_batches));
   return out;
 }

@@ -26,12 +26,12 @@ using namespace small_tests;
 namespace {
 
 graph model_of(long rows, int micro_batches) {
-  families::gpt_config c = tiny_config();
+  families::transformer c = tiny_config();
   c.layers = 4, c.batch = rows, c.sequence = 64;
   training how;
   how.micro_batches = micro_batches;
   how.clip = 1;
-  return differentiate(refine(families::gpt(c)), how);
+  return differentiate(refine(families::decoder(c)), how);
 }
 
 // Slow enough that arithmetic takes longer than starting it.
@@ -353,10 +353,11 @@ TEST_CASE("attention is one kernel whatever order conversions have and whatever 
     config.layers = 2, config.batch = 4, config.sequence = 64;
     return config;
   };
-  families::gpt_config gpt = small(tiny_config());
+  families::transformer gpt = small(tiny_config());
   gpt.attention_dropout = 0;
   const mesh_shape mesh = mesh_of({2, 2});
-  for (const graph& forward : {families::gpt(gpt), families::llama(small(families::read_llama(tiny("llama"))))}) {
+  for (const graph& forward :
+       {families::decoder(gpt), families::decoder(small(families::read_decoder(tiny("llama"))))}) {
     const graph g = differentiate(refine(forward), how);
     const detail::planned_graph planned(g, on);
     const decision_graph d = detail::decided(planned, mesh, {.lowered_for = on}, {}, true);
@@ -388,11 +389,11 @@ TEST_CASE("attention is one kernel whatever order conversions have and whatever 
 TEST_CASE("stages of a mixture of experts, some of whose segments have no operations, train as one rank does",
           "[heavy]") {
   const auto model = [](long rows, int micro_batches) {
-    families::llama_config c = families::read_llama(tiny("mixtral"));
+    families::transformer c = families::read_decoder(tiny("mixtral"));
     c.batch = rows, c.sequence = 8;
     training how;
     how.micro_batches = micro_batches;
-    return differentiate(refine(families::mixtral(c, families::read_experts(tiny("mixtral")))), how);
+    return differentiate(refine(families::decoder(c)), how);
   };
   const graph whole = model(2, 4);
   const repeats again(whole, parallel_blocks(whole));

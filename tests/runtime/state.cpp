@@ -13,9 +13,9 @@ using namespace small_tests;
 namespace {
 
 graph small_gpt(long layers = 2) {
-  gpt_config c = tiny_config();
+  transformer c = tiny_config();
   c.layers = layers;
-  return differentiate(refine(gpt(c)));
+  return differentiate(refine(decoder(c)));
 }
 
 struct folder {
@@ -212,12 +212,11 @@ TEST_CASE("files that are no state of the model are refused by name") {
   CHECK(why(small_gpt(3)).find("tensor 'h.2.") != std::string::npos);
   CHECK(why(small_gpt(3)).find("is missing; the state is of another model") != std::string::npos);
   CHECK_THROWS_WITH(state_file<float>::open(path, g), Catch::Contains("holds \"F64\", wanted are \"F32\""));
-  gpt_config wider = read_gpt(tiny("gpt"));
+  transformer wider = read_decoder(tiny("gpt"));
   wider.layers = 2;
   wider.sequence = 8;
-  CHECK(
-      why(differentiate(refine(gpt(wider)))).find("tensor 'wte.weight' has shape [512,64], the model's is [500,64]") !=
-      std::string::npos);
+  CHECK(why(differentiate(refine(decoder(wider))))
+            .find("tensor 'wte.weight' has shape [512,64], the model's is [500,64]") != std::string::npos);
   const auto whole = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, whole + 8);
   CHECK(why(g).find(": something is behind them") != std::string::npos);

@@ -53,7 +53,7 @@ TEST_CASE("a stream takes more than it can hold") {
 }
 
 TEST_CASE("a rank that fails while collectives are under way: all report, none hangs") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   const mesh_shape mesh = mesh_of({2});
   const decision_graph d = decisions(g, parallel_blocks(g), mesh);
   schedule order;
@@ -81,7 +81,7 @@ TEST_CASE("a rank that fails while collectives are under way: all report, none h
 }
 
 TEST_CASE("the order of a program keeps what it computes, and memory is not shared while a collective uses it") {
-  const graph g = differentiate(refine(gpt(tiny_config())));
+  const graph g = differentiate(refine(decoder(tiny_config())));
   std::mt19937 random(9);
   for (const auto& mesh : {mesh_of({2}), mesh_of({2, 2})}) {
     const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);

@@ -18,11 +18,11 @@ using namespace small_tests;
 namespace {
 
 graph small_gpt(const training& how, double dropout = 0) {
-  gpt_config c = tiny_config();
+  transformer c = tiny_config();
   c.layers = 1;
   c.batch = 4 / how.micro_batches;
   c.embedding_dropout = c.attention_dropout = c.residual_dropout = dropout;
-  return differentiate(refine(gpt(c)), how);
+  return differentiate(refine(decoder(c)), how);
 }
 
 trained alone(const graph& g, long steps) {

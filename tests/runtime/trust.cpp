@@ -477,11 +477,11 @@ TEST_CASE("targets that may be ignored are those of a loss, and other negative o
 }
 
 TEST_CASE("a family's targets may be ignored where its configuration says so, and else its graph is what it was") {
-  families::gpt_config c = tiny_config();
+  families::transformer c = tiny_config();
   c.layers = 1;
-  const graph plain = families::gpt(c);
+  const graph plain = families::decoder(c);
   c.ignored_targets = true;
-  const graph ignoring = families::gpt(c);
+  const graph ignoring = families::decoder(c);
   CHECK(ignoring.size() == plain.size() + 2);
   CHECK(ignoring[ignoring.find("targets")].fill.may_be_ignored);
   CHECK_FALSE(plain[plain.find("targets")].fill.may_be_ignored);

@@ -1,5 +1,6 @@
 // Whole layers planned by the compiler: what they communicate forward and backward stands here as facts.
-#include <cfp/families/gpt.hpp>
+#include <cfp/families/decoder_bases.hpp>
+#include <cfp/families/decoder_layer.hpp>
 #include <cfp/op/attention.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/softmax.hpp>
@@ -43,13 +44,17 @@ using data_parallel = layer<mlp, grid, batch_over_data, result>;
 static_assert(data_parallel::forward.size() == 0 && data_parallel::backward.size() == 0 &&
               data_parallel::gradients.count(all_reduce) == 2);
 
-// A transformer block as it is trained (families/gpt.hpp), heads and hidden over model: two all-reduces forward
-// and two backward, of the whole residual each; volume 8 b s h (t-1)/t elements.
-constexpr cfp::families::gpt_config config{.layers = 12, .heads = 8, .width = 64, .batch = 8, .sequence = 16};
+// A transformer block as it is trained (families/decoder_layer.hpp), heads and hidden over model: two all-reduces
+// forward and two backward, of the whole residual each; volume 8 b s h (t-1)/t elements.
+constexpr cfp::families::transformer config = [] {
+  cfp::families::transformer t = cfp::families::gpt2();
+  t.heads = 8, t.width = 64, t.batch = 8, t.sequence = 16, t.score_scale = 0.35;
+  return t;
+}();
 constexpr dimension sequence{"sequence", 16}, embedding{"embedding", 64};
 constexpr tensor block(model& net) {
   const tensor y =
-      cfp::families::gpt_block(net, net.activation("x", {batch, sequence, embedding}), config, "", 0.35, 0.004);
+      cfp::families::decoder_layer(net, net.activation("x", {batch, sequence, embedding}), config, "", 0, 0.004);
   net.scope("");
   return net.called("y", y);
 }

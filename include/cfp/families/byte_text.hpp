@@ -19,7 +19,7 @@ class byte_text {
       : text_(std::move(text)), rows_(rows), length_(length), seed_(seed), layout_(std::move(layout)) {
     if (!layout_.positions) return;
     std::vector<std::int32_t> positions;
-    for (long i = 0; i < length_; ++i) positions.push_back(static_cast<std::int32_t>(i));
+    for (long i = 0; i < length_; ++i) positions.push_back(static_cast<std::int32_t>(layout_.first_position + i));
     layout_.fixed["positions"] = std::move(positions);
   }
 

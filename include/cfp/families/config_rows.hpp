@@ -58,7 +58,8 @@ inline void zero(const config_file& f, const char* key, transformer&) {
 
 /// What an MLP computes between its weights, by the names configurations have for it.
 inline void activation(const config_file& f, const char* key, transformer& t) {
-  const std::string called = f.has(key) ? f.at(key).dump() : "missing";
+  if (!f.has(key)) return;  // the family's own
+  const std::string called = f.at(key).dump();
   const bool tanh = called == "\"gelu_new\"" || called == "\"gelu_pytorch_tanh\"" || called == "\"gelu_fast\"";
   if (t.gated()) {
     if (called == "\"silu\"") t.activation = activation_kind::gated_silu;
@@ -73,9 +74,6 @@ inline void activation(const config_file& f, const char* key, transformer& t) {
   } else {
     throw f.fail(key, "must be \"gelu\", \"gelu_new\", \"gelu_pytorch_tanh\" or \"relu\", is " + called);
   }
-}
-inline void maybe_activation(const config_file& f, const char* key, transformer& t) {
-  if (f.has(key)) activation(f, key, t);
 }
 /// The part of a head that turns.
 inline void turned_share(const config_file& f, const char* key, transformer& t) {

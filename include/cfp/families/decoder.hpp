@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cfp/families/decoder_layer.hpp>
+#include <cfp/families/experts.hpp>
+#include <cfp/model/differentiate.hpp>
 #include <cfp/model/equal_layers.hpp>
 #include <cfp/model/loss.hpp>
+#include <cfp/model/refine.hpp>
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace cfp::inline v0_1::families {
 
@@ -71,10 +75,18 @@ tensor decoder_of(model& net, const transformer& t, Layer&& layer) {
 inline graph decoder(const transformer& t) {
   model net;
   const double residual = t.deviation / std::sqrt(2.0 * static_cast<double>(t.layers));
-  net.recorded.loss = decoder_of(net, t, [&](model& m, tensor x, long l) {
-                        return decoder_layer(m, x, t, std::string(t.names.layer) + std::to_string(l), l, residual);
-                      }).id;
-  return net.recorded;
+  std::vector<tensor> balance;
+  const tensor loss = decoder_of(net, t, [&](model& m, tensor x, long l) {
+    const std::string name = std::string(t.names.layer) + std::to_string(l);
+    if (!t.experts.in_layer(l)) return decoder_layer(m, x, t, name, l, residual);
+    return decoder_layer(m, x, t, name, l, residual, [&](model& of, tensor y) {
+      of.scope(model::join(name, t.experts.called));
+      const experts_result r = experts_layer(of, y, t.experts, t.deviation, residual);
+      balance.push_back(r.balance);
+      return r.y;
+    });
+  });
+  return with_balance(net, loss, balance);
 }
 
 }  // namespace cfp::families

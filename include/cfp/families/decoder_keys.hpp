@@ -134,11 +134,11 @@ inline constexpr config_row qwen_own[] = {
     {"max_window_layers", ignored}};
 inline constexpr config_row gemma_own[] = {{"rms_norm_eps", real<&form::epsilon>},
                                            {"hidden_act", ignored},  // of files that are older than the next
-                                           {"hidden_activation", maybe_activation},
+                                           {"hidden_activation", activation},
                                            {"attention_bias", absent}};
 inline constexpr config_row gemma2_own[] = {{"rms_norm_eps", real<&form::epsilon>},
                                             {"hidden_act", ignored},
-                                            {"hidden_activation", maybe_activation},
+                                            {"hidden_activation", activation},
                                             {"attention_bias", absent},
                                             {"query_pre_attn_scalar", real<&form::score_scale>},
                                             {"attn_logit_softcapping", maybe_real<&form::score_cap>},
@@ -169,6 +169,41 @@ inline constexpr config_row cohere_own[] = {{"layer_norm_eps", real<&form::epsil
                                             {"use_qk_norm", absent},
                                             {"attention_bias", absent}};
 
+template <long experts_form::*To>
+void of_experts(const config_file& f, const char* key, transformer& t) {
+  t.experts.*To = f.integer(key);
+}
+inline void expert_group(const config_file& f, const char* key, transformer& t) {
+  if (f.has(key)) t.experts.group = f.integer(key);
+}
+inline constexpr config_row mixtral_own[] = {{"rms_norm_eps", real<&form::epsilon>},
+                                             {"hidden_act", activation},
+                                             {"attention_bias", absent},
+                                             {"sliding_window", maybe_size<&form::window>},
+                                             {"num_local_experts", of_experts<&experts_form::count>},
+                                             {"num_experts_per_tok", of_experts<&experts_form::choices>},
+                                             {"group_size", expert_group},
+                                             {"capacity_factor", ignored},  // see experts_complete
+                                             {"router_aux_loss_coef", ignored},
+                                             {"router_jitter_noise", zero},
+                                             {"output_router_logits", ignored}};
+inline constexpr config_row gshard_own[] = {{"num_experts", of_experts<&experts_form::count>},
+                                            {"num_experts_per_tok", of_experts<&experts_form::choices>},
+                                            {"group_size", expert_group},
+                                            {"capacity_factor", ignored},
+                                            {"router_aux_loss_coef", ignored},
+                                            {"tie_word_embeddings", present}};
+
+inline void experts_complete(const config_file& f, transformer& t) {
+  experts_form& e = t.experts;
+  e.hidden = t.inner();
+  e.capacity_factor = f.number("capacity_factor", static_cast<double>(e.choices));
+  e.balance = f.number("router_aux_loss_coef", e.balance);
+  const std::string count = f.has("num_experts") ? "num_experts" : "num_local_experts";
+  if (e.choices > e.count)
+    throw f.fail("num_experts_per_tok",
+                 "must be at most " + count + " " + std::to_string(e.count) + ", is " + std::to_string(e.choices));
+}
 inline void opt_complete(const config_file& f, transformer& t) {
   if (f.has("word_embed_proj_dim") && f.integer("word_embed_proj_dim") != t.width)
     throw f.fail("word_embed_proj_dim",

@@ -152,9 +152,10 @@ constexpr tensor mlp_part(model& net, tensor x, const transformer& t, double res
   return dropped(projected(net, inner, t, t.names.down, hidden, embedding, t.mlp_bias, residual), t.residual_dropout);
 }
 
-/// One layer: what the compiler checks and what is trained. `name`: of its parameters; `number`: from 0.
+/// One layer, with an MLP of the caller's choice: `mlp(net, x)`. `name`: of its parameters; `number`: from 0.
+template <class Mlp>
 constexpr tensor decoder_layer(model& net, tensor x, const transformer& t, std::string_view name, long number,
-                               double residual) {
+                               double residual, const Mlp& mlp_of) {
   const weight_names& n = t.names;
   const auto in = [&](std::string_view part) { net.scope(model::join(name, part)); };
   const auto norm = [&](tensor y, std::string_view part) {
@@ -165,10 +166,7 @@ constexpr tensor decoder_layer(model& net, tensor x, const transformer& t, std::
     in(n.attention);
     return attention_part(net, y, t, number, residual);
   };
-  const auto mlp = [&](tensor y) {
-    in(n.mlp);
-    return mlp_part(net, y, t, residual);
-  };
+  const auto mlp = [&](tensor y) { return mlp_of(net, y); };
   if (t.layer == layer_kind::parallel || t.layer == layer_kind::parallel_shared) {
     const tensor first = norm(x, n.attention_norm);
     const tensor second = t.layer == layer_kind::parallel ? norm(x, n.mlp_norm) : first;
@@ -182,6 +180,16 @@ constexpr tensor decoder_layer(model& net, tensor x, const transformer& t, std::
   };
   x = add_part(x, attention, n.attention_norm, n.behind_attention);
   return add_part(x, mlp, n.mlp_norm, n.behind_mlp);
+}
+
+/// With that of the description: what the compiler checks and what is trained.
+constexpr tensor decoder_layer(model& net, tensor x, const transformer& t, std::string_view name, long number,
+                               double residual) {
+  return decoder_layer(net, x, t, name, number, residual, [&](model& m, tensor y) {
+    if (t.names.mlp.empty()) m.scope(name);
+    else m.scope(model::join(name, t.names.mlp));
+    return mlp_part(m, y, t, residual);
+  });
 }
 
 }  // namespace cfp::families

@@ -2,6 +2,7 @@
 // of.
 #pragma once
 
+#include <cfp/families/decoder.hpp>
 #include <cfp/families/read_config.hpp>
 #include <cfp/families/text_layout.hpp>
 
@@ -27,13 +28,13 @@ struct built_model {
 };
 
 /// Tokens routed together: whole sequences, so few that there are groups to split.
-inline long routed_together(const experts_config& e, long batch, long sequence, long least_groups) {
+inline long routed_together(const experts_form& e, long batch, long sequence, long least_groups) {
   return std::max(1l, std::min(e.group / sequence, batch / least_groups)) * sequence;
 }
 
 namespace detail {
 
-inline std::string sizes_text(std::initializer_list<std::pair<const char*, long>> sizes) {
+inline std::string sizes_text(const std::vector<std::pair<const char*, long>>& sizes) {
   std::string out;
   for (const auto& [label, n] : sizes)
     out.append(out.empty() ? "" : " ").append(label).append(1, '=').append(std::to_string(n));
@@ -61,57 +62,32 @@ Config resized(Config c, const model_sizes& asked, built_model& out) {
   return c;
 }
 
-inline void build_gpt(const config_file& file, const model_sizes& asked, built_model& out) {
-  const gpt_config c = resized(read_gpt(file), asked, out);
-  fits("n_positions", c.sequence, c.positions, file);
-  out.sizes = sizes_text({{"layers", c.layers},
-                          {"width", c.width},
-                          {"hidden", c.inner()},
-                          {"heads", c.heads},
-                          {"vocabulary", c.vocabulary},
-                          {"batch", c.batch},
-                          {"sequence", c.sequence}});
-  out.forward = gpt(c);
-}
-
-inline void build_llama(const config_file& file, const model_sizes& asked, built_model& out) {
-  const llama_config c = resized(read_llama(file), asked, out);
-  fits("max_position_embeddings", c.sequence, c.positions, file);
-  out.sizes = sizes_text({{"layers", c.layers},
-                          {"width", c.width},
-                          {"hidden", c.hidden},
-                          {"heads", c.heads},
-                          {"kv_heads", c.kv_heads},
-                          {"vocabulary", c.vocabulary},
-                          {"batch", c.batch},
-                          {"sequence", c.sequence}});
-  out.inputs.positions = false;
-  out.forward = llama(c);
-}
-
-inline void build_experts(const config_file& file, const model_sizes& asked, built_model& out) {
-  const bool is_mixtral = out.family == "mixtral";
-  const gpt_config g = is_mixtral ? gpt_config{} : resized(read_gpt(file), asked, out);
-  const llama_config l = is_mixtral ? resized(read_llama(file), asked, out) : llama_config{};
-  experts_config e = read_experts(file);
-  fits(is_mixtral ? "max_position_embeddings" : "n_positions", asked.sequence, is_mixtral ? l.positions : g.positions,
-       file);
+// Tokens are routed in whole groups.
+inline void group_tokens(transformer& t, const model_sizes& asked, const config_file& file) {
+  experts_form& e = t.experts;
   e.group = routed_together(e, asked.batch, asked.sequence, asked.least_groups);
   if (asked.batch * asked.sequence % e.group != 0)
     throw bad_input("a batch of " + std::to_string(asked.batch) + " sequences does not make whole groups of " +
                     std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
-  out.sizes = sizes_text({{"layers", out.layers},
-                          {"width", is_mixtral ? l.width : g.width},
-                          {"heads", is_mixtral ? l.heads : g.heads},
-                          {"experts", e.count},
-                          {"choices", e.choices},
-                          {"hidden", e.hidden},
-                          {"vocabulary", out.vocabulary},
-                          {"batch", asked.batch},
-                          {"sequence", asked.sequence},
-                          {"group", e.group}});
-  out.inputs.positions = !is_mixtral;
-  out.forward = is_mixtral ? mixtral(l, e) : gshard(g, e);
+}
+
+inline void build_decoder(const config_file& file, const model_sizes& asked, built_model& out) {
+  transformer t = resized(read_decoder(file), asked, out);
+  if (t.position != position_kind::slopes)
+    fits(file.has("n_positions") ? "n_positions" : "max_position_embeddings", t.sequence, t.positions, file);
+  const experts_form& e = t.experts;
+  if (e.count > 0) group_tokens(t, asked, file);
+  std::vector<std::pair<const char*, long>> sizes{{"layers", t.layers}, {"width", t.width}};
+  if (e.count == 0) sizes.push_back({"hidden", t.inner()});
+  sizes.push_back({"heads", t.heads});
+  if (e.count == 0 && t.kv_heads > 0) sizes.push_back({"kv_heads", t.kv_heads});
+  if (e.count > 0) sizes.insert(sizes.end(), {{"experts", e.count}, {"choices", e.choices}, {"hidden", e.hidden}});
+  sizes.insert(sizes.end(), {{"vocabulary", t.vocabulary}, {"batch", t.batch}, {"sequence", t.sequence}});
+  if (e.count > 0) sizes.push_back({"group", e.group});
+  out.sizes = sizes_text(sizes);
+  out.inputs.positions = t.position == position_kind::learned;
+  out.inputs.first_position = t.skipped_positions;
+  out.forward = decoder(t);
 }
 
 inline void build_t5(const config_file& file, const model_sizes& asked, built_model& out) {
@@ -129,26 +105,17 @@ inline void build_t5(const config_file& file, const model_sizes& asked, built_mo
   out.forward = t5(c);
 }
 
-struct family {
-  const char* type;  ///< model_type of its configuration files
-  void (*build)(const config_file&, const model_sizes&, built_model&);
-};
-inline constexpr family all_families[] = {{"gpt2", &build_gpt},
-                                          {"llama", &build_llama},
-                                          {"mixtral", &build_experts},
-                                          {"gshard", &build_experts},
-                                          {"t5", &build_t5}};
-
 }  // namespace detail
 
 /// The model of a configuration file, by its model_type. Throws bad_input for what does not fit, naming file and key.
 inline built_model build_model(const config_file& file, const model_sizes& sizes) {
   std::vector<std::string> types;
-  for (const detail::family& f : detail::all_families) types.push_back(f.type);
+  for (const decoder_family& f : decoder_families) types.emplace_back(f.type);
+  types.emplace_back("t5");
   built_model out;
   out.family = file.type(types);
-  for (const detail::family& f : detail::all_families)
-    if (out.family == f.type) f.build(file, sizes, out);
+  if (decoder_family_of(out.family) != nullptr) detail::build_decoder(file, sizes, out);
+  else detail::build_t5(file, sizes, out);
   return out;
 }
 

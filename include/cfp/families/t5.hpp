@@ -3,7 +3,7 @@
 // checkpoints.
 #pragma once
 
-#include <cfp/families/llama.hpp>
+#include <cfp/families/decoder.hpp>
 
 #include <algorithm>
 
@@ -16,6 +16,18 @@ struct t5_config {
   bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 };
+
+/// What its parts share with decoders: norms, and weights without biases.
+constexpr transformer norms_of(const t5_config& c) {
+  transformer t;
+  t.width = c.width;
+  t.norm = norm_kind::rms;
+  t.epsilon = c.epsilon;
+  return t;
+}
+constexpr tensor t5_linear(model& net, tensor x, std::string_view name, dimension out, dimension in, double deviation) {
+  return projected(net, x, {}, name, in, out, false, deviation);
+}
 
 /// The bucket of a distance key - query, as T5 counts them: small distances one each, larger ones on a log scale.
 inline std::int32_t t5_bucket(long distance, bool both_ways, long buckets, long farthest) {
@@ -50,30 +62,29 @@ inline tensor t5_attention(model& net, tensor x, tensor memory, const tensor* po
   const double narrow = 1 / std::sqrt(static_cast<double>(c.width)),
                in = 1 / std::sqrt(static_cast<double>(c.heads * c.depth));
   net.scope(layer + ".layer_norm");
-  const tensor normed = llama_norm(net, x, c.width, c.epsilon);
+  const tensor normed = normalised(net, x, norms_of(c));
   const tensor from = memory.id == x.id ? normed : memory;
   net.scope(layer + "." + kind);
   const tensor q = split_heads(
-      llama_linear(net, normed, "q", inner, embedding, narrow / std::sqrt(static_cast<double>(c.depth))), heads);
-  const tensor k = split_heads(llama_linear(net, from, "k", inner, embedding, narrow), heads);
-  const tensor v = split_heads(llama_linear(net, from, "v", inner, embedding, narrow), heads);
+      t5_linear(net, normed, "q", inner, embedding, narrow / std::sqrt(static_cast<double>(c.depth))), heads);
+  const tensor k = split_heads(t5_linear(net, from, "k", inner, embedding, narrow), heads);
+  const tensor v = split_heads(t5_linear(net, from, "v", inner, embedding, narrow), heads);
   tensor score = scores(q, k);
   if (positions != nullptr) score = add_positions(score, *positions);
   const tensor max = masked_max(score, 1.0, reach), sum = masked_sum(score, max, 1.0, reach);
   const tensor together = merge_heads(weighted_sum(dropped(masked_softmax(score, max, sum, 1.0, reach), c.dropout), v));
-  return add(x, dropped(llama_linear(net, together, "o", embedding, inner, in), c.dropout));
+  return add(x, dropped(t5_linear(net, together, "o", embedding, inner, in), c.dropout));
 }
 
 inline tensor t5_mlp(model& net, tensor x, const t5_config& c, const std::string& layer) {
   const dimension embedding{"embedding", c.width}, hidden{"hidden", c.hidden};
   net.scope(layer + ".layer_norm");
-  const tensor normed = llama_norm(net, x, c.width, c.epsilon);
+  const tensor normed = normalised(net, x, norms_of(c));
   net.scope(layer + ".DenseReluDense");
-  const tensor up = llama_linear(net, normed, "wi", hidden, embedding, 1 / std::sqrt(static_cast<double>(c.width)));
+  const tensor up = t5_linear(net, normed, "wi", hidden, embedding, 1 / std::sqrt(static_cast<double>(c.width)));
   const tensor middle = dropped(relu(up), c.dropout);
-  return add(x,
-             dropped(llama_linear(net, middle, "wo", embedding, hidden, 1 / std::sqrt(static_cast<double>(c.hidden))),
-                     c.dropout));
+  return add(x, dropped(t5_linear(net, middle, "wo", embedding, hidden, 1 / std::sqrt(static_cast<double>(c.hidden))),
+                        c.dropout));
 }
 
 inline graph t5(const t5_config& c) {
@@ -100,7 +111,7 @@ inline graph t5(const t5_config& c) {
     x = t5_mlp(net, x, c, layer + "1");
   });
   net.scope("encoder.final_layer_norm");
-  const tensor memory = dropped(llama_norm(net, x, c.width, c.epsilon), c.dropout);
+  const tensor memory = dropped(normalised(net, x, norms_of(c)), c.dropout);
   net.scope("");
   const tensor behind = table("decoder", sequence, "decoder_distances");
   tensor y = dropped(lookup(shared, decoder_tokens), c.dropout);
@@ -111,7 +122,7 @@ inline graph t5(const t5_config& c) {
     y = t5_mlp(net, y, c, layer + "2");
   });
   net.scope("decoder.final_layer_norm");
-  const tensor last = dropped(llama_norm(net, y, c.width, c.epsilon), c.dropout);
+  const tensor last = dropped(normalised(net, y, norms_of(c)), c.dropout);
   net.scope("");
   net.recorded.loss =
       mean_cross_entropy(scaled(dense(last, shared), 1 / std::sqrt(static_cast<double>(c.width))), targets).id;

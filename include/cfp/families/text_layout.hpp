@@ -12,7 +12,8 @@ namespace cfp::inline v0_1::families {
 struct text_layout {
   std::map<std::string, long> reads{{"tokens", 0}, {"targets", 1}};  ///< this far behind the place of a row
   batch fixed{};                                                     ///< the same in every pass
-  bool positions = true;  ///< whether the model asks for the places of a row, 0, 1, ..., by the name "positions"
+  bool positions = true;    ///< whether the model asks for the places of a row, 0, 1, ..., by the name "positions"
+  long first_position = 0;  ///< of these
 
   long reach() const {
     long most = 0;

@@ -54,7 +54,22 @@ struct weight_names {
   std::string_view last_norm = "model.norm", head = "lm_head";
 };
 
-/// A decoder with attention and an MLP in each layer.
+/// A mixture of experts in the place of some layers' MLPs. Tokens are dispatched by GShard's einsums, so that shapes
+/// are static: an expert takes tokens up to its capacity.
+struct experts_form {
+  long count = 0;  ///< of a layer; 0: no layer has any
+  long choices = 2, hidden = 3072;
+  double capacity_factor = 2.0;  ///< places per expert: choices * tokens of a group / experts, times this / choices
+  double balance = 0.01;         ///< weight of the balancing loss
+  long group = 0;                ///< tokens routed together; a multiple of the sequence; 0: a sequence
+  bool gated = false;            ///< SwiGLU experts instead of GELU
+  long period = 1, first = 0;    ///< layers that have experts: every so many, from this one on
+  std::string_view called = "block_sparse_moe";
+
+  constexpr bool in_layer(long l) const { return count > 0 && l % period == first; }
+};
+
+/// A decoder with attention and an MLP, or experts, in each layer.
 struct transformer {
   long layers = 12, heads = 12, width = 768, vocabulary = 50304, positions = 1024;
   long kv_heads = 0;  ///< heads of keys and values; 0: each query has its own
@@ -86,6 +101,7 @@ struct transformer {
   double deviation = 0.02;                                                    ///< of the initial weights
   double embedding_dropout = 0, attention_dropout = 0, residual_dropout = 0;  ///< shares of elements
   weight_names names{};
+  experts_form experts{};
 
   long batch = 4, sequence = 128;
   bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)

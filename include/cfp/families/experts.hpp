@@ -1,23 +1,17 @@
-// Mixture-of-experts models: GShard's (GPT-2 with experts in every second layer) and Mixtral's (LLaMA with experts in
-// every layer). Both dispatch by GShard's einsums, so that shapes are static: an expert takes tokens up to its
-// capacity.
+// A layer of experts, dispatched to by GShard's einsums.
 #pragma once
 
-#include <cfp/families/llama.hpp>
-
+#include <cfp/families/transformer.hpp>
+#include <cfp/model/trace.hpp>
+#include <cfp/op/catalogue.hpp>
 #include <cfp/op/routing.hpp>
+#include <cfp/op/softmax.hpp>
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 namespace cfp::inline v0_1::families {
-
-struct experts_config {
-  long count = 8, choices = 2, hidden = 3072;
-  double capacity_factor = 2.0;  ///< places per expert: choices * tokens of a group / experts, times this / choices
-  double balance = 0.01;         ///< weight of the balancing loss
-  long group = 0;                ///< tokens routed together; a multiple of the sequence; 0: a sequence
-  bool gated = false;            ///< SwiGLU experts (Mixtral) instead of GELU
-};
 
 /// What a layer of experts adds to the residual, and its balancing loss.
 struct experts_result {
@@ -28,7 +22,7 @@ inline constexpr op<"(groups joined) s width -> groups (joined s) width"> group_
 inline constexpr op<"groups (joined s) width -> (groups joined) s width"> ungroup_tokens;
 
 /// The expert layer on normed tokens (batch, sequence, width).
-inline experts_result experts_layer(model& net, tensor x, const experts_config& e, double deviation, double residual) {
+inline experts_result experts_layer(model& net, tensor x, const experts_form& e, double deviation, double residual) {
   const long sequence = net.size(x, 1), width = net.size(x, 2);
   const dimension embedding{"embedding", width}, experts{"experts", e.count}, hidden{"hidden", e.hidden};
   const size_of joined{"joined", e.group > sequence ? e.group / sequence : 1};
@@ -63,40 +57,6 @@ inline graph with_balance(const model& net, tensor loss, const std::vector<tenso
   graph out = net.recorded;
   out.loss = loss.id;
   return out;
-}
-
-inline graph gshard(gpt_config c, const experts_config& e) {
-  model net;
-  c.period = 2;
-  std::vector<tensor> balance;
-  const tensor loss = gpt_of(net, c, [&](model& m, tensor x, long l, double scale, double residual) {
-    const std::string layer = "h." + std::to_string(l);
-    x = gpt_attention(m, x, c, layer, scale, residual);
-    if (l % 2 == 0) return gpt_mlp(m, x, c, layer, residual);
-    m.scope(layer + ".ln_2");
-    const tensor middle = gpt_norm(m, x, c);
-    m.scope(layer + ".moe");
-    const experts_result r = experts_layer(m, middle, e, c.deviation, residual);
-    balance.push_back(r.balance);
-    return add(x, r.y);
-  });
-  return with_balance(net, loss, balance);
-}
-
-inline graph mixtral(const llama_config& c, const experts_config& e) {
-  model net;
-  std::vector<tensor> balance;
-  const tensor loss = llama_of(net, c, [&](model& m, tensor x, long l, double residual) {
-    const std::string layer = "model.layers." + std::to_string(l);
-    x = llama_attention(m, x, c, layer, residual);
-    m.scope(layer + ".post_attention_layernorm");
-    const tensor middle = llama_norm(m, x, c.width, c.epsilon);
-    m.scope(layer + ".block_sparse_moe");
-    const experts_result r = experts_layer(m, middle, e, c.deviation, residual);
-    balance.push_back(r.balance);
-    return add(x, r.y);
-  });
-  return with_balance(net, loss, balance);
 }
 
 }  // namespace cfp::families
