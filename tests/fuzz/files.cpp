@@ -70,7 +70,12 @@ void read_config(const std::string& text) {
   using namespace cfp::families;
   static const memory_file file;
   const config_file f(file.of(text));
-  or_sentence(text, [&] { must(read_decoder(f).inner() > 0, "a hidden layer"); });
+  or_sentence(text, [&] {
+    const transformer t = read_decoder(f);
+    must(t.inner() > 0, "a hidden layer");
+    must(t.heads > 0 && t.kv_heads >= 0 && t.head_depth() > 0, "heads");
+    must(t.experts.count == 0 || t.experts.choices > 0, "choices");
+  });
   or_sentence(text, [&] { must(read_t5(f).buckets >= 4, "buckets"); });
 }
 

@@ -27,10 +27,15 @@ struct published {
   const char* model;
   long parameters;
 };
+// By hand, where none is stated: words, then of each layer queries, keys and values, the weight behind them, the MLP
+// and its norms, then the last norm.
+constexpr long squared(long n) { return n * n; }
+constexpr long falcon_7b = 65024l * 4544 + 32 * (4544 * (4544 + 2 * 64) + 9 * squared(4544) + 2 * 4544) + 2 * 4544;
+constexpr long falcon_40b = 65024l * 8192 + 60 * (8192 * (8192 + 2 * 8 * 64) + 9 * squared(8192) + 4 * 8192) + 2 * 8192;
 constexpr published all_published[] = {
     {"gpt2", 124439808},        {"opt-125m", 125239296},       {"gpt-neo-125m", 125198592},
     {"pythia-160m", 162322944}, {"gpt-neox-20b", 20554567680}, {"gpt-j-6b", 6050882784},
-    {"bloom-560m", 559214592},  {"falcon-7b", 6921720704},     {"falcon-40b", 41303293952},
+    {"bloom-560m", 559214592},  {"falcon-7b", falcon_7b},      {"falcon-40b", falcon_40b},
     {"llama-2-7b", 6738415616}, {"llama-3-8b", 8030261248},    {"llama-3-70b", 70553706496},
     {"mistral-7b", 7241732096}, {"qwen2-7b", 7615616512},      {"qwen3-8b", 8190735360},
     {"gemma-2b", 2506172416},   {"gemma-2-9b", 9241705984},    {"phi-2", 2779683840},
@@ -113,11 +118,22 @@ TEST_CASE("what a configuration says and no family here models is refused by its
       {R"("attention_bias": true)", "'attention_bias' must be false, is true"},
       {R"("hidden_act": "relu")", "'hidden_act' must be \"silu\", \"gelu_new\" or \"gelu_pytorch_tanh\", is \"relu\""},
       {R"("num_key_value_heads": 3)", "'num_key_value_heads' must divide num_attention_heads 4, is 3"},
+      {R"("mlp_bias": true)", "'mlp_bias' must be false, is true"},
       {R"("head_dim": 3)", "'hidden_size' must give every head an even number of dimensions"}};
   for (const auto& [more, why] : wrong) {
     INFO(more);
     CHECK_THAT(refused("{" + llama + ", " + more + "}"), Catch::StartsWith(file + why));
   }
+  const auto small = [](const char* type, const std::string& more) {
+    return std::string(R"({"model_type": ")") + type + R"(", "hidden_size": 16, "intermediate_size": 24,
+      "vocab_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 16, )" +
+           more + "}";
+  };
+  CHECK_THAT(refused(small("gemma", R"("rms_norm_eps": 1e-5, "hidden_act": "relu")")),
+             Catch::StartsWith(file + "'hidden_act' must be \"gelu\" or \"gelu_pytorch_tanh\", is \"relu\""));
+  CHECK_THAT(
+      refused(small("stablelm", R"("layer_norm_eps": 1e-5, "partial_rotary_factor": 0.25)")),
+      Catch::StartsWith(file + "'partial_rotary_factor' must be such that 2 or more of a head's 4 numbers turn"));
   CHECK_THAT(refused(R"({"model_type": "mamba"})"), Catch::Contains("must be \"gpt2\" or \"opt\" or "));
 }
 

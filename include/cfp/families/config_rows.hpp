@@ -75,9 +75,18 @@ inline void activation(const config_file& f, const char* key, transformer& t) {
     throw f.fail(key, "must be \"gelu\", \"gelu_new\", \"gelu_pytorch_tanh\" or \"relu\", is " + called);
   }
 }
+/// What a key says of an activation that a newer one supersedes, where some kind of GELU is meant by it.
+inline void any_gelu(const config_file& f, const char* key, transformer&) {
+  if (f.has(key) && f.at(key) != "gelu" && f.at(key) != "gelu_pytorch_tanh")
+    throw f.fail(key, "must be \"gelu\" or \"gelu_pytorch_tanh\", is " + f.at(key).dump());
+}
 /// The part of a head that turns.
 inline void turned_share(const config_file& f, const char* key, transformer& t) {
-  if (f.has(key)) t.turned = static_cast<long>(f.number(key) * static_cast<double>(t.head_depth()));
+  if (!f.has(key)) return;
+  t.turned = static_cast<long>(f.number(key) * static_cast<double>(t.head_depth()));
+  if (t.turned < 2)
+    throw f.fail(key, "must be such that 2 or more of a head's " + std::to_string(t.head_depth()) +
+                          " numbers turn, is " + f.at(key).dump());
 }
 
 /// Keys of any configuration that say nothing of what is computed.
@@ -128,7 +137,7 @@ inline void check_heads(const config_file& f, const transformer& t) {
   const char *const heads = key("num_attention_heads", key("n_head", "num_heads")), *const width =
                                                                                         key("hidden_size", "n_embd");
   if (t.depth == 0) f.divides(heads, t.heads, width, t.width);
-  if (t.kv_heads > 0) f.divides("num_key_value_heads", t.kv_heads, heads, t.heads);
+  if (t.kv_heads > 0) f.divides(key("num_key_value_heads", "num_kv_heads"), t.kv_heads, heads, t.heads);
   if (t.position != position_kind::rotary && t.position != position_kind::rotary_pairs) return;
   const long turned = t.turned > 0 ? t.turned : t.head_depth();
   if (turned % 2 != 0 || turned > t.head_depth() || t.head_depth() % (turned / 2) != 0)

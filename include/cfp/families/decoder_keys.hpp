@@ -54,7 +54,7 @@ inline constexpr config_row llama_keys[] = {{"num_hidden_layers", size<&form::la
 
 inline constexpr config_row gpt2_own[] = {{"tie_word_embeddings", present}};
 inline constexpr config_row gptj_own[] = {
-    {"rotary_dim", size<&form::turned>}, {"rotary", ignored}, {"tie_word_embeddings", absent}};
+    {"rotary_dim", size<&form::turned>}, {"rotary", present}, {"tie_word_embeddings", absent}};
 inline constexpr config_row opt_own[] = {{"ffn_dim", size<&form::hidden>},
                                          {"max_position_embeddings", size<&form::positions>},
                                          {"word_embed_proj_dim", ignored},  // see opt_complete
@@ -133,11 +133,11 @@ inline constexpr config_row qwen_own[] = {
     {"use_sliding_window", absent},         {"sliding_window", ignored},  // of what is not used
     {"max_window_layers", ignored}};
 inline constexpr config_row gemma_own[] = {{"rms_norm_eps", real<&form::epsilon>},
-                                           {"hidden_act", ignored},  // of files that are older than the next
+                                           {"hidden_act", any_gelu},
                                            {"hidden_activation", activation},
                                            {"attention_bias", absent}};
 inline constexpr config_row gemma2_own[] = {{"rms_norm_eps", real<&form::epsilon>},
-                                            {"hidden_act", ignored},
+                                            {"hidden_act", any_gelu},
                                             {"hidden_activation", activation},
                                             {"attention_bias", absent},
                                             {"query_pre_attn_scalar", real<&form::score_scale>},
