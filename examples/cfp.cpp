@@ -187,6 +187,7 @@ void add_training(CLI::App& app, arguments& a) {
       ->check(within(0.0))
       ->capture_default_str();
   app.add_option("--text", a.text, "file whose bytes are the tokens");
+  app.add_option("--tokens", a.tokens, "file of tokens of 16 or 32 bits, as llm.c and nanoGPT write them");
   app.add_option("--seed", a.seed, "of initial weights and batches")
       ->check(within(std::uint64_t(0)))
       ->capture_default_str();
@@ -196,6 +197,11 @@ void add_steps(CLI::App& app, arguments& a, long least) {
   app.add_option("--steps", a.steps, "training steps")->check(within(least, 100000l))->capture_default_str();
   app.add_option("--save-state", a.save_state, "write weights and optimizer state after the steps (safetensors)");
   app.add_option("--load-state", a.load_state, "go on from such a file, whatever mesh it was written on");
+  app.add_option(
+      "--load-weights", a.load_weights,
+      "begin with the weights of a public checkpoint (safetensors): a file, an index of several, or a folder");
+  app.add_option("--save-weights", a.save_weights,
+                 "write the weights alone after the steps, as --load-weights reads them");
 }
 
 enum part : unsigned {

@@ -103,7 +103,7 @@ refused "train takes no 7;" train --model "$tiny" 7
 refused "--foo: it is no command; $commands" --foo
 refused "a command is missing; $commands"
 for option in model layers batch seq vocabulary mesh backend type deadline memory profile plan against tolerance profile-mode \
-              save-plan save-header summary steps rate schedule clip text save-state load-state seed save-every; do
+              save-plan save-header summary steps rate schedule clip text tokens save-state load-state save-weights load-weights seed save-every; do
   refused "--$option: its value is an empty text" train "${long[@]}" --$option ''
 done
 for list in 2,,4 ,2 2,; do refused "--stages: an element of its list is empty, got: $list" plan --model "$tiny" --machine a100-8 --stages $list; done
@@ -127,7 +127,7 @@ for option in --tolerance=0 --profile-mode=lazy --deadline=3; do
 done
 refused "--steps: it is a whole number from 1 to 100000, got: 0" verify --model "$tiny" --steps 0
 refused "--compare: it is a whole number from 1 to 100000, got: 0" compare --model "$tiny" --compare 0
-for option in --save-state --load-state; do
+for option in --save-state --load-state --save-weights --load-weights; do
   refused "$option: --steps 0 trains nothing, leave one of them out" run --model "$tiny" --steps 0 $option "$dir/state"
 done
 for n in -1 18446744073709551616 1.5 x; do
@@ -148,7 +148,7 @@ refused "$dir/model.json: its vocabulary, 100 padded to 128, must be 256 or more
 mkdir "$dir/checkpoint"
 cp "$tiny" "$dir/checkpoint/config.json"
 cp "$tiny" "$dir/here.json"
-for option in text plan against profile load-state; do
+for option in text tokens plan against profile load-state; do
   refused "--$option $dir/checkpoint: it is a directory, give a file" train "${long[@]}" --$option "$dir/checkpoint"
 done
 apart() {  # apart OPTION OTHER ARGUMENTS...: they name one file
@@ -165,6 +165,13 @@ done
 apart --summary --save-state train "${long[@]}"
 apart --save-plan --text train "${long[@]}"
 apart --save-plan --load-state train "${long[@]}"
+apart --save-weights --load-state train "${long[@]}"
+refused "--load-state and --load-weights: training begins with one of them, leave one out" train "${long[@]}" --load-state "$dir/one" --load-weights "$dir/one"
+refused "--text and --tokens: training is on one of them, leave one out" train "${long[@]}" --text "$dir/one" --tokens "$dir/one"
+refused "$dir/checkpoint: has neither model.safetensors nor model.safetensors.index.json" train "${long[@]}" --load-weights "$dir/checkpoint"
+refused "$dir/one: is no safetensors file: its header does not fit" train "${long[@]}" --load-weights "$dir/one"
+refused "--tokens $dir/one: has 5 tokens, a sequence needs" train "${long[@]}" --tokens "$dir/one"
+refused "$dir/none: cannot be read: there is no such file" train "${long[@]}" --tokens "$dir/none"
 apart --summary --machine plan --model "$tiny"
 refused "--summary $dir/checkpoint/config.json: one file for this and for --model" train --model "$dir/checkpoint" --summary "$dir/checkpoint/config.json"
 ln -s one "$dir/link"

@@ -307,22 +307,23 @@ def run(*arguments):
     if done.returncode != 0: raise SystemExit(f"FAILED: cfp {' '.join(arguments)}\n{done.stdout}\n{done.stderr}")
 
 
-text = os.path.join(folder, "text")
-open(text, "wb").write(TEXT)
-failed = 0
-for model in sys.argv[3:] or ALL:
-    config = small_config(model)
-    path = {k: os.path.join(folder, f"{model}.{k}") for k in ("json", "safetensors", "next", "summary")}
-    json.dump(config, open(path["json"], "w"))
-    common = ["--model", path["json"], "--mesh", "data=2", "--batch", str(ROWS), "--seq", str(SEQ), "--text", text,
-              "--seed", str(SEED), "--rate", "0.01"]
-    run("train", *common, "--steps", "1", "--save-state", path["safetensors"])
-    run("train", *common, "--steps", "1", "--load-state", path["safetensors"], "--summary", path["summary"])
-    said = json.load(open(path["summary"]))["training"]["loss"][0]
-    weights, ids = Weights(read_safetensors(path["safetensors"])), np.frombuffer(TEXT, np.uint8).astype(int)
-    expected = np.mean([loss_of(ALL[model](weights, config, ids[at:at + SEQ]), ids[at + 1:at + 1 + SEQ])
-                        for at in rows_of(2)])
-    off = abs(said - expected) / expected
-    print(f"{model:16} {said:.7f} {expected:.7f} {off:.1e}{'' if off <= 1e-5 else '  FAILED'}", flush=True)
-    failed += not off <= 1e-5
-sys.exit(failed)
+if __name__ == "__main__":
+    text = os.path.join(folder, "text")
+    open(text, "wb").write(TEXT)
+    failed = 0
+    for model in sys.argv[3:] or ALL:
+        config = small_config(model)
+        path = {k: os.path.join(folder, f"{model}.{k}") for k in ("json", "safetensors", "next", "summary")}
+        json.dump(config, open(path["json"], "w"))
+        common = ["--model", path["json"], "--mesh", "data=2", "--batch", str(ROWS), "--seq", str(SEQ), "--text", text,
+                  "--seed", str(SEED), "--rate", "0.01"]
+        run("train", *common, "--steps", "1", "--save-state", path["safetensors"])
+        run("train", *common, "--steps", "1", "--load-state", path["safetensors"], "--summary", path["summary"])
+        said = json.load(open(path["summary"]))["training"]["loss"][0]
+        weights, ids = Weights(read_safetensors(path["safetensors"])), np.frombuffer(TEXT, np.uint8).astype(int)
+        expected = np.mean([loss_of(ALL[model](weights, config, ids[at:at + SEQ]), ids[at + 1:at + 1 + SEQ])
+                            for at in rows_of(2)])
+        off = abs(said - expected) / expected
+        print(f"{model:16} {said:.7f} {expected:.7f} {off:.1e}{'' if off <= 1e-5 else '  FAILED'}", flush=True)
+        failed += not off <= 1e-5
+    sys.exit(failed)

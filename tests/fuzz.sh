@@ -7,7 +7,7 @@ set -euo pipefail
 export ASAN_OPTIONS=${ASAN_OPTIONS:-malloc_context_size=0:quarantine_size_mb=4}  # twice as many inputs per second
 cd "$(dirname "$0")/.."
 seconds=${1:?"bash tests/fuzz.sh SECONDS [READER]"}
-readers=(${2:-rule dimensions placement mesh config model machine plan table costs state schedule})
+readers=(${2:-rule dimensions placement mesh config model machine plan table costs state schedule checkpoint index tokens})
 folder=${CFP_FUZZ_FOLDER:-build/fuzz}
 mkdir -p "$folder/seeds" "$folder/corpus" "$folder/found"
 

@@ -4,6 +4,7 @@
 #include "ranks.hpp"
 
 #include <cfp/families/byte_text.hpp>
+#include <cfp/families/token_file.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -97,7 +98,7 @@ cfp::families::built_model make_model(const arguments& a, long rows, long layers
   sizes.layers = layers;
   sizes.folded = folded;
   sizes.vocabulary = a.vocabulary;
-  sizes.pad_to = 128;
+  sizes.pad_to = a.load_weights.empty() ? 128 : 1;  // a checkpoint has what it has
   sizes.least_groups = least_groups;
   return build_model(file, sizes);
 }
@@ -150,10 +151,28 @@ void check_together(const arguments& a) {
         "it out, or give --profile-mode lazy");
   if (!a.plan.empty() && (a.explain || !a.against.empty()))
     throw bad_input("--explain and --against need measurements, --plan makes none: leave one out");
+  if (!a.load_state.empty() && !a.load_weights.empty())
+    throw bad_input("--load-state and --load-weights: training begins with one of them, leave one out");
+  if (!a.text.empty() && !a.tokens.empty())
+    throw bad_input("--text and --tokens: training is on one of them, leave one out");
   rows_of(a.batch, a.micro_batches);
   if (a.schedule[1] > 0 && a.schedule[0] > a.schedule[1])
     throw bad_input("--schedule " + std::to_string(a.schedule[0]) + "," + std::to_string(a.schedule[1]) +
                     ": the warm-up lasts beyond the end; a rate that stays has 0 as its end");
+}
+
+// What the model is trained on.
+cfp::batch_source text_of(const arguments& a, const cfp::families::built_model& net, long rows) {
+  const long need = a.sequence + net.inputs.reach() + 1;
+  if (a.tokens.empty()) {
+    check_vocabulary(a, net);
+    return cfp::families::byte_text(read_text(a, need), rows, a.sequence, a.seed, net.inputs);
+  }
+  cfp::families::token_file tokens(a.tokens, net.vocabulary);
+  if (tokens.size() < static_cast<std::size_t>(need))
+    throw bad_input("--tokens " + a.tokens + ": has " + std::to_string(tokens.size()) + " tokens, a sequence needs " +
+                    std::to_string(need));
+  return cfp::families::text_rows(std::move(tokens), rows, a.sequence, a.seed, net.inputs);
 }
 
 }  // namespace
@@ -161,15 +180,15 @@ void check_together(const arguments& a) {
 prepared prepare(const arguments& a) {
   check_together(a);
   const bool by_name = carried("models", "--model", a.model).by_name;
-  const long rows = rows_of(a.batch, a.micro_batches), layers = a.layers == 0 && by_name ? 2 : a.layers;
+  const bool few = a.layers == 0 && by_name && a.load_weights.empty();
+  const long rows = rows_of(a.batch, a.micro_batches), layers = few ? 2 : a.layers;
   cfp::families::built_model net = make_model(a, rows, layers, 2);
-  check_vocabulary(a, net);
-  cfp::families::byte_text text(read_text(a, a.sequence + net.inputs.reach() + 1), rows, a.sequence, a.seed,
-                                net.inputs);
+  cfp::batch_source text = text_of(a, net, rows);
   cfp::session_options options = a.session();
   options.name = a.model + " " + net.sizes;
   cfp::session session(net.forward, options);
   if (!a.load_state.empty()) session.load_state(a.load_state);
+  if (!a.load_weights.empty()) session.load_weights(a.load_weights, net.weights);
   return {std::move(net), std::move(session), std::move(text)};
 }
 

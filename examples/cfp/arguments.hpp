@@ -46,7 +46,7 @@ struct arguments {
   int compare = 20;
   double rate = 3e-4, clip = 1;
   std::vector<long> schedule{2, 1000};
-  std::string text, save_state, load_state;
+  std::string text, tokens, save_state, load_state, save_weights, load_weights;
   std::uint64_t seed = 1;
 
   std::string all;              ///< as they were given, to compare between processes
@@ -95,6 +95,8 @@ void introduce(prepared& p, const arguments& a);
 const cfp::found_plan& plan_and_print(prepared& p, const arguments& a);
 /// What was planned and found, as JSON.
 nlohmann::ordered_json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found);
+/// Weights and optimizer state as they are now, where they were asked for.
+void save_trained(prepared& p, const arguments& a);
 /// Writes what was asked for.
 void save(prepared& p, const arguments& a);
 void save_summary(prepared& p, const arguments& a, const std::string& json);

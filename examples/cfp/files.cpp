@@ -2,6 +2,7 @@
 
 #include "arguments.hpp"
 
+#include <cfp/file/checkpoint_files.hpp>
 #include <cfp/file/new_file.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
 
@@ -35,12 +36,21 @@ std::string schedule_file(const std::string& asked) {
   return std::any_of(cfp::named_schedules.begin(), cfp::named_schedules.end(), named) ? "" : asked;
 }
 
+// What is opened of a folder with a checkpoint; the folder itself where it has none: who reads it says so.
+std::string checkpoint_file(const std::string& asked) {
+  try {
+    return asked.empty() ? asked : cfp::checkpoint_files::file_of(asked);
+  } catch (const cfp::bad_input&) {
+    return {};
+  }
+}
+
 // Going on over the file that one began from is what people do.
 bool goes_on(const named_file& a, const named_file& b) {
   const auto are = [&](const std::string& from, const std::string& to) {
     return (a.option == from && b.option == to) || (a.option == to && b.option == from);
   };
-  return are("--load-state", "--save-state") || are("--plan", "--save-plan");
+  return are("--load-state", "--save-state") || are("--load-weights", "--save-weights") || are("--plan", "--save-plan");
 }
 
 fs::path place(const std::string& path) {
@@ -74,13 +84,16 @@ std::vector<named_file> named_files(const arguments& a) {
                               {"--machine", own_file("machines", "--machine", a.machine), true, false},
                               {"SCHEDULE", schedule_file(a.pipeline), true, false},
                               {"--text", a.text, true, false},
+                              {"--tokens", a.tokens, true, false},
                               {"--plan", a.plan, true, false},
                               {"--against", a.against, true, false},
                               {"--load-state", a.load_state, true, false},
+                              {"--load-weights", checkpoint_file(a.load_weights), true, false},
                               {"--profile", a.profile, true, measures},
                               {"--save-plan", a.save_plan, false, true},
                               {"--save-header", a.save_header, false, true},
                               {"--save-state", a.save_state, false, true},
+                              {"--save-weights", a.save_weights, false, true},
                               {"--save-machine", a.save_machine, false, true},
                               {"--save-schedule", a.save_schedule, false, true},
                               {"--svg", a.svg, false, true},

@@ -106,6 +106,11 @@ nlohmann::ordered_json summary_of(prepared& p, const arguments& a, const cfp::fo
   return out;
 }
 
+void save_trained(prepared& p, const arguments& a) {
+  if (!a.save_state.empty()) p.session.save_state(a.save_state);
+  if (!a.save_weights.empty()) p.session.save_weights(a.save_weights, p.net.weights);
+}
+
 void save(prepared& p, const arguments& a) {
   if (!a.save_plan.empty()) p.session.save_plan(a.save_plan);
   if (!a.save_header.empty()) p.session.save_header(a.save_header);

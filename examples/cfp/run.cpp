@@ -19,9 +19,11 @@ int check(bool holds, const char* broken) {
 
 // Plans, then does of the rest what is asked for.
 int do_all(const arguments& a) {
-  for (const auto& [option, given] :
-       {std::pair("--save-state", !a.save_state.empty()), {"--load-state", !a.load_state.empty()}})
-    if (a.steps == 0 && given)
+  for (const auto& [option, given] : {std::pair("--save-state", &a.save_state),
+                                      {"--load-state", &a.load_state},
+                                      {"--save-weights", &a.save_weights},
+                                      {"--load-weights", &a.load_weights}})
+    if (a.steps == 0 && !given->empty())
       throw cfp::bad_input(std::string(option) + ": --steps 0 trains nothing, leave one of them out");
   prepared p = prepare(a);
   introduce(p, a);
@@ -34,10 +36,8 @@ int do_all(const arguments& a) {
     std::cout << '\n' << v << std::flush;
     summary["verification"] = json::parse(v.json());
     broken += check(v.holds(), "the plan is not verified");
-    if (!a.save_state.empty()) {
-      p.session.train(p.text, a.steps);
-      p.session.save_state(a.save_state);
-    }
+    if (!a.save_state.empty() || !a.save_weights.empty()) p.session.train(p.text, a.steps);
+    save_trained(p, a);
   }
   if (a.compare > 0) {
     const cfp::plan_comparison c = p.session.compare(p.text, a.compare);

@@ -27,15 +27,16 @@ int train(const arguments& a) {
     report.append(p.session.train(p.text, some, tell));
     left -= some;
     if (report.lost_at() > 0) break;  // what was saved before is worth more
-    if (!a.save_state.empty()) p.session.save_state(a.save_state);
+    save_trained(p, a);
   } while (left > 0);
   std::cout << report;
   summary["training"] = nlohmann::ordered_json::parse(report.json());
   save_summary(p, a, summary.dump(1));
   if (report.lost_at() == 0) return 0;
-  if (is_first() && !a.save_state.empty())
-    std::cerr << "--save-state " << a.save_state << ": not written after step " << report.lost_at()
-              << ", whose loss is no finite number\n";
+  for (const auto& [option, path] : {std::pair("--save-state ", &a.save_state), {"--save-weights ", &a.save_weights}})
+    if (is_first() && !path->empty())
+      std::cerr << option << *path << ": not written after step " << report.lost_at()
+                << ", whose loss is no finite number\n";
   return 1;
 }
 

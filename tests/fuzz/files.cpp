@@ -5,9 +5,11 @@
 
 #include "../random_costs.hpp"
 
+#include <cfp/backend/checkpoint.hpp>
 #include <cfp/backend/state_file.hpp>
 #include <cfp/export/plan_file.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/families/token_file.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/pipeline/schedule_file.hpp>
@@ -170,6 +172,14 @@ void read_schedules(const std::string& text) {
   must(simulate(s, std::vector<cfp::stage_cost>(static_cast<std::size_t>(s.stages))).ms > 0, "a schedule takes time");
 }
 
+// Each row by itself, as checkpoints have experts.
+cfp::stored_weight in_rows(const std::string& label, const std::vector<long>& shape) {
+  cfp::stored_weight out = cfp::stored_weight::plain(label, {shape[1]});
+  out.tensors.clear();
+  for (long row = 0; row < shape[0]; ++row) out.tensors.push_back(label + "." + std::to_string(row));
+  return out;
+}
+
 void read_state(const std::string& bytes) {
   using state = cfp::state_file<float>;
   static const memory_file file;
@@ -180,22 +190,67 @@ void read_state(const std::string& bytes) {
   state written = state::create(path, g, read.step());
   std::set<const float*> taken;
   const auto count = [&](int v) { return static_cast<std::size_t>(cfp::elements(g[v].shape)); };
-  for (const auto& [v, from] : read.tensors()) {
-    for (std::size_t i = 0; i < count(v); ++i) must(taken.insert(from + i).second, "a number is of one tensor");
-    std::memcpy(written.data(v), from, count(v) * sizeof(float));
+  const std::map<int, cfp::given_tensor> tensors = read.start().tensors;
+  for (const auto& [v, whole] : tensors) {
+    for (std::size_t i = 0; i < count(v); ++i) must(taken.insert(read.data(v) + i).second, "a number is of one tensor");
+    std::memcpy(written.data(v), read.data(v), count(v) * sizeof(float));
   }
   written.commit();
   const state again = state::open(path, g);
   must(again.step() == read.step(), "a state is after as many steps again");
-  for (const auto& [v, from] : read.tensors())
-    must(std::memcmp(again.data(v), from, count(v) * sizeof(float)) == 0, "a state is the same again");
+  for (const auto& [v, whole] : tensors)
+    must(std::memcmp(again.data(v), read.data(v), count(v) * sizeof(float)) == 0, "a state is the same again");
+}
+
+// Numbers that are not finite are noted when they are read, and kept.
+bool same(const cfp::checkpoint& a, const cfp::checkpoint& b) {
+  for (const auto& [v, x] : a.weights())
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (const double y = b.weights().at(v)[i]; x[i] != y && !(std::isnan(x[i]) && std::isnan(y))) return false;
+  return true;
+}
+
+// As the weights that `layout` has of the small model.
+void read_weights(const std::string& path, const cfp::weight_layout& layout) {
+  static const own_folder files;
+  const cfp::graph& g = small::one().g;
+  const cfp::checkpoint read(path, g, layout);
+  const std::string back = files.path / "weights.safetensors";
+  cfp::new_checkpoint written(back, g, layout, &read);
+  for (const auto& [v, to] : written.weights())
+    for (std::size_t i = 0; i < to.size(); ++i) to.set(i, read.weights().at(v)[i]);
+  written.commit();
+  must(same(read, cfp::checkpoint(back, g, layout)), "weights are the same again");
+}
+
+void read_checkpoint(const std::string& bytes) {
+  static const memory_file file;
+  file.of(bytes);
+  or_sentence(bytes, [&] { read_weights(file.path(), {}); });
+  or_sentence(bytes, [&] { read_weights(file.path(), in_rows); });
+}
+
+void read_index(const std::string& text) {
+  static const own_folder files;
+  const std::string one = files.path / "model.safetensors", index = files.path / "model.safetensors.index.json";
+  if (!std::filesystem::exists(one)) cfp::new_checkpoint(one, small::one().g, {}, nullptr).commit();
+  std::ofstream(index, std::ios::binary) << text;
+  read_weights(index, {});
+}
+
+void read_tokens(const std::string& bytes) {
+  static const memory_file file;
+  const cfp::families::token_file tokens(file.of(bytes), 70000);
+  for (std::size_t i = 0; i < tokens.size(); ++i) must(tokens[i] >= 0 && tokens[i] < 70000, "a token is a word");
 }
 
 }  // namespace
 
 const std::vector<reader> readers = {
-    {"config", &read_config}, {"model", &read_model},      {"machine", &read_machines}, {"plan", &read_plans},
-    {"table", &read_table},   {"costs", &read_cost_graph}, {"state", &read_state},      {"schedule", &read_schedules}};
+    {"config", &read_config}, {"model", &read_model},        {"machine", &read_machines},
+    {"plan", &read_plans},    {"table", &read_table},        {"costs", &read_cost_graph},
+    {"state", &read_state},   {"schedule", &read_schedules}, {"checkpoint", &read_checkpoint},
+    {"index", &read_index},   {"tokens", &read_tokens}};
 
 bool ours(const std::exception& e) {
   return dynamic_cast<const cfp::bad_input*>(&e) || dynamic_cast<const cfp::invalid_machine*>(&e) ||
@@ -230,6 +285,15 @@ void write_seeds(const std::string& folder) {
   table.save(to / "table" / "0");
   std::filesystem::create_directories(to / "state");
   cfp::state_file<float>::create(to / "state" / "0", s.g, 12).commit();
+  std::filesystem::create_directories(to / "checkpoint");
+  cfp::new_checkpoint(to / "checkpoint" / "0", s.g, {}, nullptr).commit();
+  cfp::new_checkpoint(to / "checkpoint" / "1", s.g, in_rows, nullptr).commit();
+  put("index", 0, R"({"metadata": {}, "weight_map": {"up": "model.safetensors", "down": "model.safetensors"}})");
+  put("tokens", 0, std::string("\1\0\0\0\2\0\0\0", 8));
+  std::string header(1024, '\0');
+  const std::int32_t numbers[] = {20240520, 1, 3};
+  std::memcpy(header.data(), numbers, sizeof numbers);
+  put("tokens", 1, header + "012345");
 }
 
 }  // namespace fuzz

@@ -45,7 +45,13 @@ case $case in
     "$cfp" run "${common[@]}" --steps 4 --load-state "$folder/s" --plan "$folder/plan" > "$folder/rest"
     "$cfp" run "${common[@]}" --plan "$folder/plan" --steps 8 > "$folder/whole"
     ends() { sed -n 's/^verified over .* -> \([0-9.]*\),.*/\1/p' "$1"; }
-    [ -n "$(ends "$folder/rest")" ] && [ "$(ends "$folder/rest")" = "$(ends "$folder/whole")" ] || { cat "$folder"/{first,rest,whole}; exit 1; } ;;
+    [ -n "$(ends "$folder/rest")" ] && [ "$(ends "$folder/rest")" = "$(ends "$folder/whole")" ] || { cat "$folder"/{first,rest,whole}; exit 1; }
+    # Weights of a checkpoint, which each process reads and the first one writes: as on threads, to the bit.
+    weights=("${common[@]:0:6}" --vocabulary 512 --plan "$folder/plan" --steps 2)
+    "$cfp" train "${weights[@]}" --save-weights "$folder/w" > "$folder/out"
+    "$cfp" train "${weights[@]}" --load-weights "$folder/w" --save-weights "$folder/threads" > "$folder/out"
+    "$mpiexec" -n 2 "$cfp" train --backend mpi "${weights[@]}" --load-weights "$folder/w" --save-weights "$folder/processes" > "$folder/out"
+    cmp "$folder/threads" "$folder/processes" ;;
   staged)  # a plan in stages that was found for a machine; a process that is killed as it trains
     small=(--model "$model" --layers 4 --batch 8 --seq 16 --micro-batches 4 --type float32)
     for stages in 2 4; do

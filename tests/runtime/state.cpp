@@ -39,8 +39,7 @@ run_of train_in_double(const program& p, const graph& g, long steps, const state
   ranks->run([&](rank& r) {
     const auto run = r.load(p, g, 3);
     if (from != nullptr)
-      for (const auto& [value, all] : from->tensors())
-        run->give(value, std::span<const double>(all, static_cast<std::size_t>(elements(g[value].shape))));
+      for (const auto& [value, all] : from->start().tensors) run->give(value, all);
     const auto weights = [&](std::vector<std::vector<double>>& into) {
       for (int v = 0; v < g.value_count(); ++v)
         if (g[v].role == value_role::weight && g[v].producer < 0) {
@@ -123,7 +122,10 @@ TEST_CASE("a training that is saved and resumed is the same to the bit") {
     CHECK(half.run(text, 3).loss == first.loss);
     CHECK(half.done() == 3);
     half.save(files / "half.safetensors");
-    rest.resume(state_file<float>::open(files / "half.safetensors", g));
+    {
+      const state_file<float> kept = state_file<float>::open(files / "half.safetensors", g);
+      rest.resume(kept.start());
+    }
     CHECK(rest.done() == 3);
     const trained resumed = rest.run(text, 3, remember);
     CHECK(rest.done() == 6);

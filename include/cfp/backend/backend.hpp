@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/backend/number.hpp>
+#include <cfp/backend/stored_numbers.hpp>
 #include <cfp/communicator/communicator.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/core/mesh.hpp>
@@ -24,7 +25,8 @@
 namespace cfp::inline v0_1 {
 
 /// A whole tensor in row-major order, whatever the mesh: given to a program, or collected from it.
-using given_tensor = std::variant<std::span<const std::int32_t>, std::span<const float>, std::span<const double>>;
+using given_tensor =
+    std::variant<std::span<const std::int32_t>, std::span<const float>, std::span<const double>, stored_numbers>;
 using collected_tensor = std::variant<std::span<float>, std::span<double>>;
 
 /// Seconds of this rank, waiting for others included, since its program was loaded or `clear_times`.
@@ -62,6 +64,12 @@ class loaded_program {
   virtual void clear_times() = 0;
   /// From now on the times of single instructions are taken too, where that costs time of its own.
   virtual void time_instructions(bool) {}
+};
+
+/// What a training begins with in the place of what its fillings say, or goes on after.
+struct training_start {
+  long step = 0;  ///< steps that were trained
+  std::map<int, given_tensor> tensors{};
 };
 
 /// What the function of a rank is given.

@@ -61,8 +61,8 @@ class rank_memory {
 
   /// Fills this rank's piece of a persistent tensor from the whole one (global order). That of an input may arrive
   /// later, before what is run next.
-  template <class U>
-  void place(int value, std::span<const U> whole) {
+  template <class Whole>
+  void place(int value, const Whole& whole) {
     each_buffer_of(value, [&](const buffer& x, void* at) {
       if (fed_ >= 0 && x.pass >= 0 && x.pass != fed_) return true;
       write(x, at, [&](void* data) {
@@ -72,14 +72,14 @@ class rank_memory {
         };
         if (x.type == element::index) {
           auto* const out = static_cast<std::int32_t*>(data);
-          each([out](long i, U n) { out[i] = static_cast<std::int32_t>(n); });
+          each([out](long i, auto n) { out[i] = static_cast<std::int32_t>(n); });
         } else if (is_lean(x.type)) {
           std::vector<float> out(static_cast<std::size_t>(elements(x.local)));
-          each([&out](long i, U n) { out[static_cast<std::size_t>(i)] = static_cast<float>(n); });
+          each([&out](long i, auto n) { out[static_cast<std::size_t>(i)] = static_cast<float>(n); });
           write_lean(x.type, data, out);
         } else {
           const numbers<T> out = view(x, data);
-          each([out](long i, U n) { out.set(i, static_cast<wide>(n)); });
+          each([out](long i, auto n) { out.set(i, static_cast<wide>(n)); });
         }
       });
       return true;

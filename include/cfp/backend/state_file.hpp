@@ -2,32 +2,26 @@
 // the row-major order of checkpoints, whatever the mesh. Every rank writes and reads its own pieces in place.
 #pragma once
 
+#include <cfp/backend/backend.hpp>
 #include <cfp/backend/state_header.hpp>
 #include <cfp/backend/state_numbers.hpp>
 #include <cfp/file/checksum.hpp>
 #include <cfp/file/new_file.hpp>
-#include <cfp/file/whole_file.hpp>
+#include <cfp/file/safetensors.hpp>
 #include <cfp/model/graph.hpp>
+#include <cfp/model/stored_weight.hpp>
 
-#include <boost/interprocess/file_mapping.hpp>
-#include <boost/interprocess/mapped_region.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace cfp::inline v0_1 {
 
@@ -55,23 +49,10 @@ class state_file {
       out.say_checksum(label, std::string(8, '0'));  // of numbers that are not there yet
       at += bytes;
     }
-    const std::string text = out.header_text();
     out.path_ = path;
     out.to_.emplace(path);
-    const std::string& beside = out.to_->beside();
-    {
-      errno = 0;
-      std::ofstream file(beside, std::ios::binary);
-      const std::uint64_t size = text.size();
-      for (int b = 0; b < 8; ++b) file.put(static_cast<char>(size >> (8 * b) & 0xff));
-      file << text;
-      if (!file.flush())
-        throw bad_state(path + ": cannot be written" + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
-    }
-    if (const int failed = take_room(beside, 8 + text.size() + at); failed != 0)
-      throw bad_state(path + ": cannot be made " + std::to_string(8 + text.size() + at) +
-                      " bytes long: " + std::strerror(failed));
-    out.read(beside, g, boost::interprocess::read_write);
+    detail::begin_safetensors<bad_state>(*out.to_, path, detail::safetensors_header(header), at);
+    out.read(out.to_->beside(), g, true);
     return out;
   }
 
@@ -80,7 +61,7 @@ class state_file {
   static state_file open(const std::string& path, const graph& g) {
     state_file out;
     out.path_ = path;
-    out.read(path, g, boost::interprocess::read_only);
+    out.read(path, g, false);
     const std::vector<detail::seen_numbers> seen = detail::see(out.numbers());
     for (std::size_t t = 0; t < seen.size(); ++t)
       if (const held& h = out.held_[t]; !h.checksum.empty() && h.checksum != seen[t].checksum)
@@ -97,18 +78,23 @@ class state_file {
 
   /// Steps that were trained.
   long step() const { return step_; }
+  /// What a training goes on after: it lives in this.
+  training_start start() const {
+    training_start out{step_, {}};
+    for (const held& h : held_) out.tensors.emplace(h.value, std::span<const T>(h.numbers));
+    return out;
+  }
   /// A whole tensor.
   T* data(int value) const { return data_.at(value); }
-  const std::map<int, T*>& tensors() const { return data_; }
 
   /// Moves a new file to its place, over what was there. Throws bad_state if a number is not finite.
   void commit() {
     const std::vector<detail::seen_numbers> seen = detail::see(numbers());
     check_finite(seen, path_ + ": not written");
     for (std::size_t t = 0; t < seen.size(); ++t) say_checksum(held_[t].label, seen[t].checksum);
-    const std::string text = header_text();  // as long as it was
-    std::memcpy(static_cast<char*>(region_.get_address()) + 8, text.data(), text.size());
-    if (!region_.flush(0, 0, false)) throw bad_state(path_ + ": cannot be written");
+    const std::string text = detail::safetensors_header(header_);  // as long as it was
+    std::memcpy(map_.file.bytes().data() + 8, text.data(), text.size());
+    if (!map_.file.flush()) throw bad_state(path_ + ": cannot be written");
     to_->take_name();
   }
 
@@ -117,17 +103,13 @@ class state_file {
   static constexpr const char* dtype = sizeof(T) == 4 ? "F32" : "F64";
 
   struct held {
+    int value;
     std::string label, checksum;
     std::span<T> numbers;
   };
 
   void say_checksum(const std::string& label, const std::string& checksum) {
     header_["__metadata__"][std::string(tensor_checksum) + label] = checksum;
-  }
-  std::string header_text() const {
-    std::string out = header_.dump();
-    out.resize((out.size() + 7) / 8 * 8, ' ');  // tensors stand at multiples of 8
-    return out;
   }
   std::vector<std::span<T>> numbers() const {
     std::vector<std::span<T>> out;
@@ -143,38 +125,10 @@ class state_file {
   }
   static std::string shown(T number) { return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf"; }
 
-  static std::vector<long> written_shape(const value& v) {
-    std::vector<long> out;
-    for (int d = 0; d < v.rank(); ++d)
-      if (d > 0 && v.group[d] == v.group[d - 1]) out.back() *= v.shape[d];
-      else out.push_back(v.shape[d]);
-    return out;
-  }
-
-  // All of it on the disk now: writing to memory that stands for a file ends a program where the disk is full.
-  static int take_room(const std::string& file, std::uint64_t bytes) {
-    const int f = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
-    if (f < 0) return errno;
-    const int failed = ::posix_fallocate(f, 0, static_cast<off_t>(bytes));
-    ::close(f);
-    return failed;
-  }
-
-  void read(const std::string& file, const graph& g, boost::interprocess::mode_t mode) {
-    if (const std::string why = detail::unreadable(file); !why.empty()) throw bad_state(path_ + why);
-    if (std::filesystem::file_size(file) == 0) throw bad_state(path_ + ": is empty");
-    try {
-      const boost::interprocess::file_mapping mapping(file.c_str(), mode);
-      region_ = boost::interprocess::mapped_region(mapping, mode);
-    } catch (const boost::interprocess::interprocess_exception& e) {
-      throw bad_state(path_ + ": cannot be read: " + e.what());
-    }
-    const auto* const bytes = static_cast<const unsigned char*>(region_.get_address());
-    const std::uint64_t all = region_.get_size();
-    std::uint64_t size = 0;
-    for (std::uint64_t b = 0; b < 8 && all >= 8; ++b) size |= std::uint64_t{bytes[b]} << (8 * b);
-    if (all < 8 || size > all - 8) throw bad_state(path_ + ": is no safetensors file: its header does not fit");
-    const state_header header = read_state_header({reinterpret_cast<const char*>(bytes + 8), size}, path_ + ": header");
+  void read(const std::string& file, const graph& g, bool written) {
+    map_ = detail::safetensors_map::of<bad_state>(file, path_, written);
+    const std::uint64_t size = map_.header.size(), all = map_.file.bytes().size();
+    const state_header header = read_state_header(map_.header, path_ + ": header");
     if ((8 + size) % sizeof(T) != 0)
       throw bad_state(path_ + ": its header has " + std::to_string(size) +
                       " bytes, so that tensors are not aligned to " + std::to_string(sizeof(T)) +
@@ -198,8 +152,8 @@ class state_file {
           t.to > all - 8 - size || (8 + size + t.from) % sizeof(T) != 0)
         throw fail("lies at bytes " + std::to_string(t.from) + " to " + std::to_string(t.to) +
                    ", which is not its size or not in the file; is it cut short?");
-      data_[v] = reinterpret_cast<T*>(static_cast<unsigned char*>(region_.get_address()) + 8 + size + t.from);
-      held_.push_back({label, t.checksum, std::span(data_[v], static_cast<std::size_t>(elements(g[v].shape)))});
+      data_[v] = reinterpret_cast<T*>(map_.tensors.data() + t.from);
+      held_.push_back({v, label, t.checksum, std::span(data_[v], static_cast<std::size_t>(elements(g[v].shape)))});
       if (!taken.emplace(t.from, t.to).second) throw fail("lies where another one does");
     }
     check_nothing_else(header, g);
@@ -226,7 +180,7 @@ class state_file {
 
   std::string path_;
   std::optional<new_file> to_;
-  boost::interprocess::mapped_region region_;
+  detail::safetensors_map map_;
   nlohmann::ordered_json header_;  // of a new file
   std::map<int, T*> data_;
   std::vector<held> held_;

@@ -3,7 +3,7 @@
 
 #include <cfp/core/bad_input.hpp>
 #include <cfp/file/checksum.hpp>
-#include <cfp/file/json_reader.hpp>
+#include <cfp/file/safetensors.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -46,9 +46,9 @@ inline std::string damaged(const std::string& checksum, const std::string& writt
          "; the file was damaged since: take another copy of it, or an earlier state";
 }
 
-class state_header_reader : json_reader<bad_state> {
+class state_header_reader : safetensors_reader<bad_state> {
  public:
-  using json_reader::json_reader;
+  using safetensors_reader::safetensors_reader;
 
   state_header run() const {
     const json all = parsed();
@@ -86,15 +86,10 @@ class state_header_reader : json_reader<bad_state> {
       t.checksum = of(std::string(tensor_checksum) + label, "tensor '" + label + "'");
   }
   state_header::tensor tensor(const json& value, const std::string& owner) const {
-    object(value, owner);
-    const json& bytes = array(member(value, owner, "data_offsets"), owner + ".data_offsets");
-    if (bytes.size() != 2 || !bytes[0].is_number_unsigned() || !bytes[1].is_number_unsigned())
-      refuse(owner + ".data_offsets must be the bytes it begins and ends at");
+    const safetensors_entry e = entry(value, owner);
     std::string shape = "[";
-    for (const json& size : array(member(value, owner, "shape"), owner + ".shape"))
-      shape += (shape.size() > 1 ? "," : "") + shown(size);
-    return {text(member(value, owner, "dtype"), owner + ".dtype"), shape + "]", bytes[0].get<std::uint64_t>(),
-            bytes[1].get<std::uint64_t>(), ""};
+    for (const json& size : e.shape) shape += (shape.size() > 1 ? "," : "") + shown(size);
+    return {e.type, shape + "]", e.from, e.to, ""};
   }
 };
 

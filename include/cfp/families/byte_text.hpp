@@ -1,52 +1,25 @@
-// Batches cut from a text whose bytes are the tokens.
+// A text whose bytes are the tokens.
 #pragma once
 
-#include <cfp/families/text_layout.hpp>
-#include <cfp/model/random_words.hpp>
+#include <cfp/families/text_rows.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 namespace cfp::inline v0_1::families {
 
-/// Each batch takes other places of the text, the same for every mesh, and the same rows however a step cuts its batch
-/// into passes. To be used as a `batch_source`.
-class byte_text {
+class text_bytes {
  public:
-  /// Rows of `length` tokens; the text must be longer than a row and what the layout reads behind it.
-  byte_text(std::string text, long rows, long length, std::uint64_t seed, text_layout layout = {})
-      : text_(std::move(text)), rows_(rows), length_(length), seed_(seed), layout_(std::move(layout)) {
-    if (!layout_.positions) return;
-    std::vector<std::int32_t> positions;
-    for (long i = 0; i < length_; ++i) positions.push_back(static_cast<std::int32_t>(layout_.first_position + i));
-    layout_.fixed["positions"] = std::move(positions);
-  }
-
-  batch operator()(long number) const {
-    batch out = layout_.fixed;
-    for (const auto& [label, shift] : layout_.reads) {
-      std::vector<std::int32_t> rows;
-      for (long r = 0; r < rows_; ++r) {
-        const std::size_t from = place_of(number * rows_ + r) + static_cast<std::size_t>(shift);
-        for (long i = 0; i < length_; ++i)
-          rows.push_back(static_cast<unsigned char>(text_[from + static_cast<std::size_t>(i)]));
-      }
-      out[label] = std::move(rows);
-    }
-    return out;
-  }
+  text_bytes(std::string text) : text_(std::move(text)) {}
+  std::size_t size() const { return text_.size(); }
+  std::int32_t operator[](std::size_t i) const { return static_cast<unsigned char>(text_[i]); }
 
  private:
-  std::size_t place_of(long row) const {
-    const auto word = random_words(seed_, 0, static_cast<std::uint64_t>(row)).v[0];
-    return word % (text_.size() - static_cast<std::size_t>(length_ + layout_.reach() - 1));
-  }
-
   std::string text_;
-  long rows_, length_;
-  std::uint64_t seed_;
-  text_layout layout_;
 };
+
+using byte_text = text_rows<text_bytes>;
 
 }  // namespace cfp::families

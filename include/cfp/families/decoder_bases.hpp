@@ -114,6 +114,7 @@ constexpr transformer falcon_base() {
   t.layer = layer_kind::parallel_shared;
   t.position = position_kind::rotary;
   t.activation = activation_kind::gelu_exact;
+  t.joined_by_group = true;
   t.positions = 2048;
   t.names = {.words = "transformer.word_embeddings",
              .layer = "transformer.h.",
@@ -198,7 +199,7 @@ constexpr transformer cohere_base() {
 
 constexpr transformer mixtral_base() {
   transformer t = llama_base();
-  t.experts.gated = true;
+  t.experts.gated = t.experts.apart = true;
   return t;
 }
 constexpr transformer gshard_base() {

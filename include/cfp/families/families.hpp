@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/families/decoder.hpp>
+#include <cfp/families/public_weights.hpp>
 #include <cfp/families/read_config.hpp>
 #include <cfp/families/text_layout.hpp>
 
@@ -25,6 +26,7 @@ struct built_model {
   std::string sizes;   ///< "layers=2 width=768 ...": what tells it from others of its kind
   long layers = 0, vocabulary = 0, vocabulary_given = 0;
   text_layout inputs{};
+  weight_layout weights{};  ///< where public checkpoints have them; none: by the graph's names and shapes
 };
 
 /// Tokens routed together: whole sequences, so few that there are groups to split.
@@ -87,6 +89,7 @@ inline void build_decoder(const config_file& file, const model_sizes& asked, bui
   out.sizes = sizes_text(sizes);
   out.inputs.positions = t.position == position_kind::learned;
   out.inputs.first_position = t.skipped_positions;
+  out.weights = public_layout(t);
   out.forward = decoder(t);
 }
 

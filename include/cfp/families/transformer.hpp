@@ -65,6 +65,7 @@ struct experts_form {
   bool gated = false;            ///< SwiGLU experts instead of GELU
   long period = 1, first = 0;    ///< layers that have experts: every so many, from this one on
   std::string_view called = "block_sparse_moe";
+  bool apart = false;  ///< checkpoints have each expert by itself
 
   constexpr bool in_layer(long l) const { return count > 0 && l % period == first; }
 };
@@ -82,8 +83,9 @@ struct transformer {
   activation_kind activation = activation_kind::gelu;
   projection_kind projection = projection_kind::separate;
   query_norm_kind query_norm = query_norm_kind::none;
-  bool in_out = false;          ///< weights are stored as (in, out), not (out, in)
-  bool attention_bias = false;  ///< of queries, keys and values
+  bool joined_by_group = false;  ///< of weights that checkpoints join: heads that share keys and values stand together
+  bool in_out = false;           ///< weights are stored as (in, out), not (out, in)
+  bool attention_bias = false;   ///< of queries, keys and values
   bool out_bias = false, mlp_bias = false, head_bias = false;
   bool tied = true;        ///< the head's weight is that of the words
   bool word_norm = false;  ///< words are normalised before the first layer

@@ -104,7 +104,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   if (steps < 1) throw bad_input("a verification has at least 1 step, not " + std::to_string(steps));
   const cfp::plan& found = s.search().best;
   const batch_source same_each_time = repeatable(batches);
-  const state_file<float>* const from = s.state ? &*s.state : nullptr;
+  const std::optional<training_start> from = s.start();
   // One of the trainings, which take from one share of the time to another. A process that trains alone stops alone.
   const bool lean = !is_in_full(s.g);
   const std::optional<graph> full = lean ? std::optional(in_full(s.g)) : std::nullopt;
@@ -116,14 +116,13 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
     how.keep_changes = true;
     if (s.o.tell)
       how.tell = [&](const step_report& r) {
-        const double share =
-            static_cast<double>(r.step - (from != nullptr ? from->step() : 0)) / static_cast<double>(steps);
+        const double share = static_cast<double>(r.step - (from ? from->step : 0)) / static_cast<double>(steps);
         return tell.go_on(s.o.tell, progress{what, begin + (end - begin) * share});
       };
     s.tell(what, begin);
     trained out;
     try {
-      out = cfp::train(ranks, p, g, same_each_time, steps, s.o.seed, how, from);
+      out = cfp::train(ranks, p, g, same_each_time, steps, s.o.seed, how, from ? &*from : nullptr);
     } catch (const cancelled&) {}
     if (s.o.tell) s.stop_if(tell);
     return out;
@@ -138,7 +137,7 @@ CFP_INLINE verification session::verify(const batch_source& batches, long steps)
   };
   verification out;
   out.steps = steps;
-  out.begun_after = from != nullptr ? from->step() : 0;
+  out.begun_after = from ? from->step : 0;
   const trained alone = alone_in(number::float32, "training on one rank", 0, 0.3);
   out.left_out = rounding_decides(alone, alone_in(number::float64, "training on one rank in float64", 0.3, 0.7), s.g);
   backend& ranks = s.ranks_in_full();
@@ -167,9 +166,10 @@ CFP_INLINE training_report session::train(const batch_source& batches, long step
   const cfp::plan& found = s.search().best;
   s.tell("training", 0);
   if (!s.training) {
-    s.training = std::make_unique<trainer>(s.ranks(), found.on_ranks(), s.g, s.o.seed);
+    auto begun = std::make_unique<trainer>(s.ranks(), found.on_ranks(), s.g, s.o.seed);
+    if (const std::optional<training_start> from = s.start()) begun->resume(*from);
+    s.training = std::move(begun);
     s.lost_at = 0;
-    if (s.state) s.training->resume(*s.state);
   }
   training_report out;
   out.first = s.training->done() + 1;

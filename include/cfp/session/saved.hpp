@@ -24,17 +24,33 @@ CFP_INLINE void session::load_state(const std::string& path) {
   parts& s = mine();
   state_file<float> from = state_file<float>::open(path, s.g);  // or what was trained stays
   s.training.reset();
+  s.public_weights.reset();
   s.state.emplace(std::move(from));
   s.lost_at = 0;
 }
 
-CFP_INLINE void session::save_state(const std::string& path) {
+CFP_INLINE void session::load_weights(const std::string& path, const weight_layout& layout) {
   parts& s = mine();
-  if (!s.training) train([](long) { return batch{}; }, 0);  // as training begins
-  if (s.lost_at > 0)
-    throw bad_input(path + ": not written: the loss of step " + std::to_string(s.lost_at) +
+  checkpoint from(path, s.g, layout);  // or what was trained stays
+  s.training.reset();
+  s.state.reset();
+  s.public_weights.emplace(std::move(from));
+  s.lost_at = 0;
+}
+
+CFP_INLINE trainer& session::parts::trained_for(session& of, const std::string& path) {
+  if (!training) of.train([](long) { return batch{}; }, 0);  // as training begins
+  if (lost_at > 0)
+    throw bad_input(path + ": not written: the loss of step " + std::to_string(lost_at) +
                     " is no finite number, and neither are the weights behind it");
-  s.training->save(path);
+  return *training;
+}
+
+CFP_INLINE void session::save_state(const std::string& path) { mine().trained_for(*this, path).save(path); }
+
+CFP_INLINE void session::save_weights(const std::string& path, const weight_layout& layout) {
+  parts& s = mine();
+  s.trained_for(*this, path).save_weights(path, layout, s.public_weights ? &*s.public_weights : nullptr);
 }
 
 CFP_INLINE void session::save_plan(const std::string& path) {

@@ -12,6 +12,7 @@
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
+#include <cfp/model/stored_weight.hpp>
 #include <cfp/model/training.hpp>
 #include <cfp/session/values.hpp>
 
@@ -88,6 +89,14 @@ class session {
   void load_state(const std::string& path);
   /// Writes weights and optimizer state (safetensors).
   void save_state(const std::string& path);
+  /// Training begins with the weights of a public checkpoint (safetensors: a file, an index of several, or a folder of
+  /// either), a fresh optimizer and step 0. `layout`: where it has them, if not by the graph's own names and shapes;
+  /// `families::built_model` brings that of its family. Each rank reads its pieces when training begins. Throws
+  /// bad_input for a checkpoint that is not of this model.
+  void load_weights(const std::string& path, const weight_layout& layout = {});
+  /// Writes weights alone as one such file, under the names and in the types of numbers of the checkpoint that they
+  /// came from, if there is one, else in float32.
+  void save_weights(const std::string& path, const weight_layout& layout = {});
   void save_plan(const std::string& path);    ///< JSON
   void save_header(const std::string& path);  ///< C++ that the compiler checks; its namespace is the file's name
 

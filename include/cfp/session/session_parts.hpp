@@ -42,14 +42,22 @@ struct session::parts {
   std::string against;                   // a saved plan to compare with
   std::optional<found_plan> found;
   std::optional<structure> known;
-  cost_graph costs, corrected;  // of the search
-  std::optional<state_file<float>> state;
+  cost_graph costs, corrected;               // of the search
+  std::optional<state_file<float>> state;    // what training begins with: this, or
+  std::optional<checkpoint> public_weights;  // this, or what the model says
   std::unique_ptr<trainer> training;
   long lost_at = 0;  // the first step of it whose loss is no finite number
   device_memory device;
 
   parts(const graph& forward, session_options options);
 
+  std::optional<training_start> start() const {
+    if (state) return state->start();
+    if (!public_weights) return std::nullopt;
+    training_start out;
+    for (const auto& [value, numbers] : public_weights->weights()) out.tensors.emplace(value, numbers);
+    return out;
+  }
   mesh_shape whole() const { return places > 0 ? with_stages(mesh, places) : mesh; }
 
   // Throw `cancelled` on every process if one was told to stop, and on that one what its callback threw.
@@ -75,6 +83,8 @@ struct session::parts {
   void take(found_plan out);
   void check_memory(int ranks_here) const;
   std::optional<long> limit() const { return device.limit(o.memory); }
+  /// What is to be saved to `path`.
+  trainer& trained_for(session& of, const std::string& path);
   void check_fits(const cfp::plan& p, const std::string& path) const;
   std::string does_not_fit(const std::string& what) const;
 };

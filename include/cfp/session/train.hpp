@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/backend/backend.hpp>
+#include <cfp/backend/checkpoint.hpp>
 #include <cfp/backend/state_file.hpp>
 #include <cfp/core/bad_input.hpp>
 #include <cfp/model/batch.hpp>
@@ -93,14 +94,25 @@ class trainer {
   /// Whether ranks have failed: what was trained is no more.
   bool lost() const { return lost_; }
 
-  /// Goes on after a saved state.
-  void resume(const state_file<float>& from) {
+  /// Begins with a saved state, or weights: each rank reads its pieces. Throws bad_input, in every process, if one of
+  /// them is no finite number: then nothing is trained.
+  void resume(const training_start& from) {
+    std::vector<double> wrong{no_value};
     on_all([&](rank& r) {
       loaded_program& mine = loaded(r);
-      for (const auto& [value, whole] : from.tensors())
-        mine.give(value, std::span<const float>(whole, static_cast<std::size_t>(elements(g_[value].shape))));
+      for (const auto& [value, whole] : from.tensors) mine.give(value, whole);
+      std::vector<double> first{no_value};
+      r.barrier();
+      for (const auto& [value, whole] : from.tensors)
+        if (const auto* of = std::get_if<stored_numbers>(&whole); of && of->not_finite() != stored_numbers::none)
+          first[0] = std::min(first[0], static_cast<double>(value));
+      r.combine(std::span(first), reduction::min);
+      if (r.leads()) wrong = first;
     });
-    done_ = from.step();
+    if (wrong[0] < no_value)
+      throw bad_input("weight '" + std::string(g_[static_cast<int>(wrong[0])].label.view()) +
+                      "' has numbers that are not finite: take another checkpoint");
+    done_ = from.step;
   }
 
   /// Steps that were trained, those of a state it went on from included.
@@ -159,25 +171,53 @@ class trainer {
   void save(const std::string& path) {
     std::optional<state_file<float>> to;
     in_first_process(on_, [&] { to.emplace(state_file<float>::create(path, g_, done_)); });
-    std::vector<float> elsewhere;
-    on_all([&](rank& r) {
-      const loaded_program& mine = loaded(r);
-      for (int v = 0; v < g_.value_count(); ++v) {
-        if (!state_file<float>::is_state(g_[v])) continue;
-        const auto n = static_cast<std::size_t>(elements(g_[v].shape));
-        if (!to && r.leads()) elsewhere.assign(n, 0);
-        r.barrier();
-        const std::span<float> whole(to ? to->data(v) : elsewhere.data(), n);
-        mine.collect(v, whole);
-        r.complete(whole);
-        r.barrier();
-      }
-    });
+    collect(
+        state_file<float>::is_state, [&](int v) { return to ? to->data(v) : nullptr; },
+        [](int, std::span<const float>) {});
+    in_first_process(on_, [&] { to->commit(); });
+  }
+
+  /// Writes weights alone, as a public checkpoint has them. Throws as `save` does.
+  void save_weights(const std::string& path, const weight_layout& layout, const checkpoint* like) {
+    std::optional<new_checkpoint> to;
+    in_first_process(on_, [&] { to.emplace(path, g_, layout, like); });
+    collect(
+        detail::is_weight, [](int) { return static_cast<float*>(nullptr); },
+        [&](int v, std::span<const float> whole) {
+          if (!to) return;
+          const stored_numbers& out = to->weights().at(v);
+          for (std::size_t i = 0; i < whole.size(); ++i) out.set(i, static_cast<double>(whole[i]));
+        });
     in_first_process(on_, [&] { to->commit(); });
   }
 
  private:
+  static constexpr double no_value = 1e300;
+
   static std::string last_of(double begun) { return std::to_string(static_cast<long>(begun) - 1); }
+
+  // Whole tensors, one behind the other, in every process: at `place(value)`, or in memory of their own where that is
+  // none; `take(value, numbers)` has each.
+  template <class Is, class Place, class Take>
+  void collect(const Is& is, const Place& place, const Take& take) {
+    std::vector<float> mine;
+    on_all([&](rank& r) {
+      const loaded_program& program = loaded(r);
+      for (int v = 0; v < g_.value_count(); ++v) {
+        if (!is(g_[v])) continue;
+        const auto n = static_cast<std::size_t>(elements(g_[v].shape));
+        float* const there = place(v);
+        if (there == nullptr && r.leads()) mine.assign(n, 0);
+        r.barrier();
+        const std::span<float> whole(there != nullptr ? there : mine.data(), n);
+        program.collect(v, whole);
+        r.complete(whole);
+        r.barrier();
+        if (r.leads()) take(v, whole);
+        r.barrier();
+      }
+    });
+  }
 
   loaded_program& loaded(rank& r) {
     {
@@ -234,9 +274,9 @@ class trainer {
   std::map<int, std::unique_ptr<loaded_program>> kept_;  // by rank, of this process
 };
 
-/// Trains from the beginning, or from a saved state.
+/// Trains from the beginning, or from what is given.
 inline trained train(backend& on, rank_programs p, const graph& g, const batch_source& data, long steps,
-                     std::uint64_t seed, const train_options& o = {}, const state_file<float>* from = nullptr) {
+                     std::uint64_t seed, const train_options& o = {}, const training_start* from = nullptr) {
   trainer t(on, p, g, seed);
   if (from != nullptr) t.resume(*from);
   return t.run(data, steps, o);
