@@ -4,13 +4,29 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/export/plan_header.hpp>
 #include <cfp/file/new_file.hpp>
+#include <cfp/file/whole_file.hpp>
 #include <cfp/session/first_process.hpp>
 #include <cfp/session/session_search.hpp>
 
+#include <optional>
 #include <string>
 #include <utility>
 
 namespace cfp::inline v0_1 {
+
+CFP_INLINE saved_plan session::parts::saved(const std::string& path) const {
+  const std::optional<std::string> text = detail::whole_file(path);
+  if (!text) throw bad_input("plan " + path + detail::unreadable(path));
+  return read_plan(*text, "plan " + path, id(), g, whole(), decided);
+}
+
+CFP_INLINE std::optional<training_start> session::parts::start() const {
+  if (state) return state->start();
+  if (!public_weights) return std::nullopt;
+  training_start out;
+  for (const auto& [value, numbers] : public_weights->weights()) out.tensors.emplace(value, numbers);
+  return out;
+}
 
 CFP_INLINE cfp::plan session::parts::made_as(const std::string& label, const saved_plan& saved,
                                              const std::string& path) {

@@ -4,7 +4,6 @@
 #include <cfp/backend/device_memory.hpp>
 #include <cfp/backend/threads.hpp>
 #include <cfp/export/plan_file.hpp>
-#include <cfp/file/whole_file.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>
@@ -51,13 +50,8 @@ struct session::parts {
 
   parts(const graph& forward, session_options options);
 
-  std::optional<training_start> start() const {
-    if (state) return state->start();
-    if (!public_weights) return std::nullopt;
-    training_start out;
-    for (const auto& [value, numbers] : public_weights->weights()) out.tensors.emplace(value, numbers);
-    return out;
-  }
+  /// What training begins with, if it is not what the model says.
+  std::optional<training_start> start() const;
   mesh_shape whole() const { return places > 0 ? with_stages(mesh, places) : mesh; }
 
   // Throw `cancelled` on every process if one was told to stop, and on that one what its callback threw.
@@ -232,12 +226,6 @@ CFP_INLINE void session::parts::check_memory(int ranks_here) const {
 }
 
 CFP_INLINE std::string session::parts::id() const { return o.name + detail::said_of(o.how, o.type); }
-
-CFP_INLINE saved_plan session::parts::saved(const std::string& path) const {
-  const std::optional<std::string> text = detail::whole_file(path);
-  if (!text) throw bad_input("plan " + path + detail::unreadable(path));
-  return read_plan(*text, "plan " + path, id(), g, whole(), decided);
-}
 
 CFP_INLINE cfp::plan session::parts::made(const std::string& label, const graph& of, const std::vector<int>& choices,
                                           const std::optional<staged_layout>& stages, backend& ranks) const {
