@@ -34,7 +34,7 @@ struct folder {
 graph two_weights() {
   model net;
   const tensor a = net.weight("a", {{"rows", 2}, {"width", 3}}, {}), b = net.weight("b", {{"width", 3}}, {});
-  net.recorded.loss = op<"rows width, width -> ">{}(a, b).id;
+  net.recorded.loss = op<"rows width, width -> rows">{}(a, b).id;
   return net.recorded;
 }
 
@@ -115,8 +115,8 @@ TEST_CASE("an index says which file has which tensor") {
   CHECK(says(R"({"a": "one", "b": "two"})") == "");
   CHECK(says(R"({"a": "one", "b": "one"})") ==
         ": says that tensor 'b' is in " + (files / "one") + ", which has none of that name");
-  for (const char* const out : {"../two", "/two", "..", "", "x/two"})
-    CHECK(says(R"({"a": "one", "b": ")" + std::string(out) + "\"}") ==
+  for (const std::string out : {"../two", "/two", "..", "", "x/two"})
+    CHECK(says(R"({"a": "one", "b": ")" + out + "\"}") ==
           ": the file of tensor 'b' must be one beside the index, is '" + out + "'");
   CHECK(says("{}") == ": its 'weight_map' names no tensor");
   CHECK(says("[]") == ": 'weight_map' must be an object, got array");
@@ -195,7 +195,9 @@ TEST_CASE("numbers of all types come back as they were, joined, apart and behind
 
 TEST_CASE("training begins with the weights of a checkpoint") {
   const folder files;
-  const graph forward = decoder(tiny_config());
+  transformer small = tiny_config();
+  small.embedding_dropout = small.attention_dropout = small.residual_dropout = 0;  // which depend on the step
+  const graph forward = decoder(small);
   const graph g = differentiate(refine(forward));
   session_options o;
   o.mesh = "data=2";
