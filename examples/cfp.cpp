@@ -1,6 +1,7 @@
 // cfp: plans models, verifies the plans, trains under them, compares them. `cfp --help` lists its commands.
 #include "cfp/arguments.hpp"
 #include "cfp/commands.hpp"
+#include "cfp/completion.hpp"
 #include "cfp/ranks.hpp"
 #include "cfp/report.hpp"
 #include "cfp/values.hpp"
@@ -243,6 +244,7 @@ constexpr command commands[] = {
 };
 
 void add_options(CLI::App& app, arguments& a, const command& c) {
+  app.add_flag("--json", a.json, "print the summary as JSON, and nothing else");
   if (c.run == &program::schedule) {
     add_schedule(app, a);
     return program::refuse_empty_values(app);
@@ -275,6 +277,7 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
 }
 
 int main_of(const command& c, const arguments& a) {
+  if (a.json) program::print_only_json();
   try {
     return program::run_command(c.run, a);
   } catch (...) {
@@ -307,7 +310,7 @@ std::string sentence(const CLI::App& app, const CLI::Error& e, const std::vector
   }
   std::string out = first.empty() ? "a command is missing" : first + ": it is no command";
   for (const command& c : commands) out += (&c == commands ? "; the commands are " : ", ") + std::string(c.name);
-  return out;
+  return out + ", completion";
 }
 
 }  // namespace
@@ -320,6 +323,8 @@ int main(int argc, char** argv) {
       "it right by running it, and compares it with the plans people use."};
   app.require_subcommand(1);
   for (const command& c : commands) add_options(*app.add_subcommand(c.name, c.description), a, c);
+  app.add_subcommand("completion",
+                     "print what makes bash complete commands, options and names: eval \"$(cfp completion)\"");
   const std::vector<std::string> words{argv + 1, argv + argc};
   try {
     app.parse(argc, argv);
@@ -329,6 +334,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     std::fprintf(stderr, "%s\n", sentence(app, e, words).c_str());
     return 2;
+  }
+  if (app.get_subcommand("completion")->parsed()) {
+    std::fputs(program::completion_script(app).c_str(), stdout);
+    return 0;
   }
   for (int i = 1; i < argc; ++i) a.all.append(argv[i]).append(1, '\n');
   for (const command& c : commands) {

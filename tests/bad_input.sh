@@ -97,7 +97,7 @@ refused() {  # refused WORDS COMMAND ARGUMENTS...: at once, whatever it would ta
   fi
 }
 long=(--model "$tiny" "${small[@]}" --steps 100000)
-commands="the commands are run, plan, verify, train, compare, analyse, explain, sweep, schedule, export"
+commands="the commands are run, plan, verify, train, compare, analyse, explain, sweep, schedule, export, completion"
 refused "foo: it is no command; $commands" foo
 refused "train takes no 7;" train --model "$tiny" 7
 refused "--foo: it is no command; $commands" --foo

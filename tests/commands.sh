@@ -134,3 +134,39 @@ says "ms +[0-9.]+ +found, more than there is" "$cfp" explain "${tight[@]:1}" --s
 holds "$folder/curve.json" '"curve"' '"fits": false' '"fits": true'
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
 holds "$folder/there.json" '"decisions"'
+# --json: the summary and nothing else. Each is one object, as jq and others read it.
+is_json() {  # is_json COMMAND...
+  "$@" --json > "$folder/out" 2> "$folder/err" || { echo "FAILED: $* --json"; cat "$folder/out" "$folder/err"; exit 1; }
+  { [ "$(head -c 1 "$folder/out")" = "{" ] && [ "$(tail -c 2 "$folder/out")" = "}" ]; } || { echo "FAILED: $* --json prints more than JSON:"; cat "$folder/out"; exit 1; }
+  ! command -v python3 > /dev/null || python3 -m json.tool "$folder/out" > /dev/null || { echo "FAILED: $* --json prints no JSON:"; cat "$folder/out"; exit 1; }
+}
+is_json "$cfp" analyse "${common[@]}"
+holds "$folder/out" '"exhaustive_log10"'
+is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16
+holds "$folder/out" '"predicted_ms"'
+is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --stages 2 --layers 4
+is_json "$cfp" train "${common[@]}" --steps 2 --summary "$folder/also.json"
+holds "$folder/out" '"training"'
+diff "$folder/out" "$folder/also.json"
+is_json "$cfp" schedule 1f1b
+holds "$folder/out" '"ms": 30' '"idle"'
+is_json "$cfp" sweep --mesh gpu=1 --seconds 0.01 --most 1024
+holds "$folder/out" '"product_rate"'
+# What a shell completes.
+completes() {  # completes WORD WORDS...: among what the last of WORDS is completed to
+  local want=$1
+  shift
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+  _cfp
+  printf '%s\n' "${COMPREPLY[@]}" | grep -qx -- "$want" || { echo "FAILED: '$*' is completed to: ${COMPREPLY[*]}"; exit 1; }
+}
+eval "$("$cfp" completion | grep -v '^complete ')"
+completes plan cfp pl
+completes --model cfp plan --mo
+completes llama-3-8b cfp plan --model llama-3
+completes h100-8 cfp plan --machine h1
+completes bfloat16 cfp train --type b
+completes "$model" cfp plan --model tiny
+COMP_WORDS=(cfp plan --type x) COMP_CWORD=3
+_cfp
+[ ${#COMPREPLY[@]} = 0 ] || { echo "FAILED: an option's words are completed to files: ${COMPREPLY[*]}"; exit 1; }

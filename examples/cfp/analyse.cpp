@@ -1,8 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/file/new_file.hpp>
-
 #include <iostream>
 
 namespace program {
@@ -21,7 +19,7 @@ int analyse(const arguments& a) {
     std::cout << "vocabulary " << net.vocabulary_given << " padded to " << net.vocabulary << '\n';
   const cfp::structure& known = session.analyse();
   std::cout << known;
-  if (!a.summary.empty() && is_first()) cfp::write_file(a.summary, known.json());
+  if (is_first()) answer(a, known.json());
   return 0;
 }
 

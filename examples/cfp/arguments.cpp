@@ -90,6 +90,12 @@ cfp::families::carried_file carried(const std::string& folder, const std::string
                                      "give " + option);
 }
 
+std::vector<std::string> carried_names(const std::string& folder) {
+  for (const fs::path& at : {fs::path(CFP_SOURCE_DIR) / "examples" / folder, installed() / folder})
+    if (fs::is_directory(at)) return cfp::families::names_in(at);
+  return {};
+}
+
 cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
   const cfp::families::config_file file(carried("models", "--model", a.model).path);
   cfp::families::model_sizes sizes;

@@ -49,6 +49,8 @@ struct arguments {
   std::string text, tokens, save_state, load_state, save_weights, load_weights;
   std::uint64_t seed = 1;
 
+  bool json = false;  ///< print the summary alone
+
   std::string all;              ///< as they were given, to compare between processes
   std::set<std::string> given;  ///< options, such as "--batch"
 
@@ -69,6 +71,9 @@ inline bool is_first() { return process == 0; }
 /// A file of examples/FOLDER that is asked for by name, or the path given: in the source tree, or where `cmake
 /// --install` puts them.
 cfp::families::carried_file carried(const std::string& folder, const std::string& option, const std::string& asked);
+
+/// The names of what is carried along.
+std::vector<std::string> carried_names(const std::string& folder);
 
 /// The model of a configuration file, `rows` sequences in a pass. Of hundreds of layers, `folded`, few are written.
 cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups,
@@ -97,8 +102,12 @@ const cfp::found_plan& plan_and_print(prepared& p, const arguments& a);
 nlohmann::ordered_json summary_of(prepared& p, const arguments& a, const cfp::found_plan& found);
 /// Weights and optimizer state as they are now, where they were asked for.
 void save_trained(prepared& p, const arguments& a);
+/// From now on what is printed is JSON alone.
+void print_only_json();
 /// Writes what was asked for.
 void save(prepared& p, const arguments& a);
 void save_summary(prepared& p, const arguments& a, const std::string& json);
+/// In the first process: writes a summary where it was asked for, to a file and to standard output.
+void answer(const arguments& a, const std::string& json);
 
 }  // namespace program

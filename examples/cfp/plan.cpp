@@ -1,8 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/file/new_file.hpp>
-
 #if defined(CFP_WITH_GPUS)
 #include <cfp/profile/gpu_here.hpp>
 #endif
@@ -57,7 +55,7 @@ int plan_for_machine(const arguments& a) {
                     (a.recompute == "none" ? ", leave out --recompute" : "") +
                     ", a smaller --batch, more --micro-batches, another --machine or --optimizer" +
                     (o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
-  if (!a.summary.empty()) cfp::write_file(a.summary, found.json());
+  answer(a, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);
   if (!a.save_header.empty()) found.save_header(a.save_header);
   return 0;

@@ -117,8 +117,26 @@ void save(prepared& p, const arguments& a) {
 }
 
 void save_summary(prepared& p, const arguments& a, const std::string& json) {
-  if (a.summary.empty()) return;
-  cfp::in_first_process(p.session.ranks(), [&] { cfp::write_file(a.summary, json); });
+  if (a.summary.empty() && !a.json) return;
+  cfp::in_first_process(p.session.ranks(), [&] { answer(a, json); });
+}
+
+namespace {
+// Standard output, whatever becomes of std::cout.
+std::ostream& output() {
+  static std::ostream out(std::cout.rdbuf());
+  return out;
+}
+}  // namespace
+
+void print_only_json() {
+  output();
+  std::cout.rdbuf(nullptr);
+}
+
+void answer(const arguments& a, const std::string& json) {
+  if (!a.summary.empty()) cfp::write_file(a.summary, json);
+  if (a.json) output() << json << std::endl;
 }
 
 }  // namespace program

@@ -8,6 +8,8 @@
 #include <cfp/pipeline/schedule_picture.hpp>
 #include <cfp/session/texts.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -68,6 +70,20 @@ void print(const cfp::pipeline_schedule& s, const cfp::pipeline_run& run, const 
                          versions, stale, run.consistent ? "" : ", forward and backward of different ones");
 }
 
+nlohmann::ordered_json json_of(const cfp::pipeline_schedule& s, const cfp::pipeline_run& run) {
+  return {{"schedule", s.name},
+          {"ranks", s.count()},
+          {"stages", s.stages / s.slices},
+          {"slices", s.slices},
+          {"micro_batches", s.micro_batches},
+          {"ms", run.ms},
+          {"idle", run.idle()},
+          {"kept", run.peak},
+          {"versions", run.versions},
+          {"staleness", run.staleness},
+          {"consistent", run.consistent}};
+}
+
 }  // namespace
 
 int schedule(const arguments& a) {
@@ -81,6 +97,7 @@ int schedule(const arguments& a) {
   const cfp::pipeline_schedule s = asked_for(a, cost);
   const cfp::pipeline_run run = cfp::simulate(s, std::vector(static_cast<std::size_t>(s.stages), cost));
   print(s, run, cost);
+  answer(a, json_of(s, run).dump(1));
   if (!a.svg.empty()) cfp::write_file(a.svg, cfp::svg_of(s, run));
   if (!a.save_schedule.empty()) cfp::write_file(a.save_schedule, cfp::write_schedule(s));
   return 0;

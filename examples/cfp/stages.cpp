@@ -1,7 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
 
-#include <cfp/file/new_file.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/plan_in_stages.hpp>
 
@@ -41,7 +40,7 @@ int plan_in_stages(const arguments& a) {
   if (!found) throw bad_input(why);
   std::cout << a.model << ": " << net.sizes << '\n' << *found;
   if (a.explain) std::cout << "\neach stage by itself, by sums of parts\n" << found->explain();
-  if (!a.summary.empty()) cfp::write_file(a.summary, found->json());
+  answer(a, found->json());
   found->model = a.model + " " + make_model(sized, found->plan.rows, a.layers, 1).sizes;  // of a micro-batch
   if (!a.save_header.empty()) found->save_header(a.save_header);
   if (a.save_plan.empty()) return 0;

@@ -100,6 +100,7 @@ int sweep(const arguments& a) {
   if (!is_first()) return 0;
   print(m, a.memory > 0);
   if (over) std::cout << "more ranks than cores: these times are no timings\n";
+  answer(a, machine_text(m));
   if (!a.save_machine.empty()) write_machine(m, a.save_machine);
   return 0;
 }
