@@ -89,6 +89,8 @@ int main() {
   entry<weighted_sum_t>("weights, values", "Values weighted by the softmax of the scores.", "arXiv 1706.03762");
   entry<grouped_scores_t>("queries, keys", "The same with `group` queries to a head of keys.", "GQA, arXiv 2305.13245");
   entry<grouped_sum_t>("weights, values", "The same with `group` queries to a head of values.", "arXiv 2305.13245");
+  entry<shared_scores_t>("queries, keys", "Products of queries and of keys that all heads share.",
+                         "DeepSeek-V2, arXiv 2405.04434");
   std::printf("## Elementwise\n\n");
   entry<add_t>("x, y", "x + y.", "");
   entry<bias_t>("x, b", "x + b.", "");
@@ -103,14 +105,20 @@ int main() {
   entry<gated_gelu_t>("gate, up", "gelu(gate) * up, in tanh form.", "GEGLU, arXiv 2002.05202");
   entry<soft_cap_t>("x", "cap tanh(x / cap). Scalar: cap.", "Gemma 2, arXiv 2408.00118");
   entry<plus_one_t>("x", "1 + x, of a norm's weight that is stored less one.", "");
+  entry<clamped_t>("x", "min(max(x, -limit), limit). Scalar: limit.", "");
+  entry<logistic_t>("x", "1 / (1 + exp(-x)).", "");
+  entry<gated_rows_t>("x, gate", "A row times the logistic function of its gate, a dimension of size 1.",
+                      "arXiv 2401.06066");
   entry<rotary_t>(
       "x",
       "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair); where `half` "
-      "is more than 2, numbers behind these stay. Scalars: log base, 1/pair.",
-      "RoFormer, arXiv 2104.09864");
+      "is more than 2, numbers behind these stay. Scalars: log base, 1/pair, and four by which frequencies f are "
+      "slowed, "
+      "to f (slow + (1 - slow) min(max(kept + by_pair p + by_frequency f, 0), 1)).",
+      "RoFormer, arXiv 2104.09864; YaRN, arXiv 2309.00071");
   entry<rotary_pairs_t>("x",
                         "Numbers 2p and 2p + 1 turn by position * base^(-p/turned), of the first `turned` pairs. "
-                        "Scalars: log base, 1/turned, turned.",
+                        "Scalars: log base, 1/turned, the same four, turned.",
                         "arXiv 2104.09864");
   entry<add_slopes_t>(
       "scores",
@@ -168,6 +176,11 @@ int main() {
   entry<chosen_sum_t>("gates, queue_places", "Sum of a token's gates over the experts it chose.", "");
   entry<dispatch_t>("queue_places", "One where a token holds a place of an expert.", "arXiv 2006.16668");
   entry<combine_t>("gates, queue_places, chosen_sum", "dispatch * gate / chosen_sum.", "arXiv 2006.16668");
+  entry<combine_gates_t>("gates, queue_places", "dispatch * gate.", "");
+  entry<set_max_t>("gates", "The largest gate of each set of experts.", "DeepSeek-V2, arXiv 2405.04434");
+  entry<set_second_t>("gates, set_max", "The largest gate of each set below that.", "DeepSeek-V3, arXiv 2412.19437");
+  entry<of_chosen_sets_t>("gates, queue_places of sets", "Gates of sets that were chosen, else -infinity.",
+                          "arXiv 2405.04434");
   entry<to_experts_t>("dispatch, tokens", "Tokens to the places they hold.", "arXiv 2006.16668");
   entry<from_experts_t>("combine, answers", "Answers back to the tokens.", "arXiv 2006.16668");
   entry<first_choices_t>("queue_places", "Tokens of a group whose first choice an expert is.", "");

@@ -302,8 +302,8 @@ inline std::vector<example> examples() {
   put("scaled", [](model& m, const sizes& d) { return scaled(w(m, "x", {d("a", 4), d("b", 8)}), 0.3); });
   put("dropout", [](model& m, const sizes& d) { return dropout(w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), 0.3); });
   put("rotary", [](model& m, const sizes& d) {
-    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, size_of{"half", 2},
-                  size_of{"out", 2});
+    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, 0.3, 1.2, -0.4, 0.1,
+                  size_of{"half", 2}, size_of{"out", 2});
   });
   put("grouped scores", [](model& m, const sizes& d) {
     const tensor q = split_groups(w(m, "q", {d("b", 4), d("s", 4), {"m", 8 * d.of("d", 4)}}), size_of{"heads", 4},
@@ -311,6 +311,10 @@ inline std::vector<example> examples() {
     const tensor score =
         grouped_scores(q, split_heads(w(m, "k", {d("b", 4), d("s", 4), {"n", 4 * d.of("d", 4)}}), size_of{"heads", 4}));
     return merge_groups(grouped_sum(score, w(m, "v", {d("b", 4), {"h", 4}, {"k", d.of("s", 4)}, d("d", 4)})));
+  });
+  put("scores of shared keys", [](model& m, const sizes& d) {
+    return shared_scores(w(m, "q", {d("b", 4), d("h", 4), d("q", 4), d("d", 8)}),
+                         w(m, "k", {d("b", 4), d("k", 4), d("d", 8)}));
   });
   put("add positions", [](model& m, const sizes& d) {
     return add_positions(w(m, "x", {d("b", 4), d("h", 4), d("q", 4), d("k", 4)}),
@@ -328,6 +332,15 @@ inline std::vector<example> examples() {
         from_experts(combine(gate, place, chosen_sum(gate, place), size_of{"capacity", d.of("capacity", 2)}), sent);
     return std::array{
         back, gate_mass(gate)};  // alone, shares of what was chosen leave gates of the others a gradient of zero
+  });
+  put("experts of some sets, and gates as they are", [](model& m, const sizes& d) {
+    const tensor gate = logistic(w(m, "gate", {d("g", 4), d("s", 4), d("e", 8, 2)})),
+                 max = set_max(gate, size_of{"sets", 4});
+    const tensor sets = queue_places(add(max, set_second(gate, max)), 2);
+    const tensor place = queue_places(of_chosen_sets(gate, sets), 2);
+    const size_of capacity{"capacity", d.of("capacity", 2)};
+    const tensor sent = to_experts(dispatch(place, capacity), w(m, "x", {d("g", 4), d("s", 4), d("m", 8)}));
+    return std::array{from_experts(combine_gates(gate, place, capacity), sent), gate_mass(gate)};
   });
   put("imbalance of experts", [](model& m, const sizes& d) {
     const tensor gate = w(m, "gate", {d("g", 4), d("s", 4), d("e", 4, 2)});
@@ -351,6 +364,11 @@ inline std::vector<example> examples() {
     return gated_gelu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));
   });
   put("soft cap", [](model& m, const sizes& d) { return soft_cap(w(m, "x", {d("a", 4), d("b", 8)}), 1.5); });
+  put("clamped", [](model& m, const sizes& d) { return clamped(w(m, "x", {d("a", 4), d("b", 8)}), 0.4); });
+  put("logistic", [](model& m, const sizes& d) { return logistic(w(m, "x", {d("a", 4), d("b", 8)})); });
+  put("gated rows", [](model& m, const sizes& d) {
+    return gated_rows(w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), w(m, "g", {d("a", 4), d("b", 4), {"gate", 1}}));
+  });
   put("plus one", [](model& m, const sizes& d) { return plus_one(w(m, "x", {d("a", 4), d("b", 8)})); });
   put("layer norm without a bias", [](model& m, const sizes& d) {
     const tensor x = w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), sum = norm_sum(x),
@@ -362,12 +380,12 @@ inline std::vector<example> examples() {
                              size_of{"three", 3});
   });
   put("rotary of a part", [](model& m, const sizes& d) {
-    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 16, 4)}), 3.0, 1.0 / 4, size_of{"half", 4},
-                  size_of{"out", 4});
+    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 16, 4)}), 3.0, 1.0 / 4, 1.0, 0.0, 0.0, 0.0,
+                  size_of{"half", 4}, size_of{"out", 4});
   });
   put("rotary pairs", [](model& m, const sizes& d) {
-    return rotary_pairs(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 3, 3.0,
-                        size_of{"half", 2}, size_of{"out", 2});
+    return rotary_pairs(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 3, 0.3, 1.2, -0.4, 0.1,
+                        3.0, size_of{"half", 2}, size_of{"out", 2});
   });
   put("slopes", [](model& m, const sizes& d) {
     return add_slopes(w(m, "x", {d("b", 4), d("h", 6), d("q", 4), d("k", 8)}), 4.0, 1.5);

@@ -30,6 +30,31 @@ inline constexpr struct soft_cap_t : op<"... -> ...", soft_cap_t> {
   }
 } soft_cap;
 
+/// x, or what lies nearest to it from -limit to limit. Scalar: the limit.
+inline constexpr struct clamped_t : op<"... -> ...", clamped_t> {
+  static constexpr int scalars = 1;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T limit) {
+    return x < -limit ? -limit : x > limit ? limit : x;
+  }
+} clamped;
+
+/// 1 / (1 + exp(-x)).
+inline constexpr struct logistic_t : op<"... -> ...", logistic_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x) {
+    return sigmoid(x);
+  }
+} logistic;
+
+/// A row times the logistic function of its gate, a dimension of size 1.
+inline constexpr struct gated_rows_t : op<"... width, ... gate -> ... width", gated_rows_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T gate) {
+    return x * sigmoid(gate);
+  }
+} gated_rows;
+
 /// 1 + x: norms of some models store their weights less one.
 inline constexpr struct plus_one_t : op<"... -> ...", plus_one_t> {
   template <class T>
