@@ -87,6 +87,7 @@ int main() {
   entry<expert_dense_t>("x, w", "y[e] = x[e] w[e]^T.", "");
   entry<scores_t>("queries, keys", "Products of queries and keys.", "Attention Is All You Need, arXiv 1706.03762");
   entry<weighted_sum_t>("weights, values", "Values weighted by the softmax of the scores.", "arXiv 1706.03762");
+  entry<patch_dense_t>("patches, w", "Patches of images, their pixels times a weight for each.", "arXiv 2010.11929");
   entry<grouped_scores_t>("queries, keys", "The same with `group` queries to a head of keys.", "GQA, arXiv 2305.13245");
   entry<grouped_sum_t>("weights, values", "The same with `group` queries to a head of values.", "arXiv 2305.13245");
   entry<shared_scores_t>("queries, keys", "Products of queries and of keys that all heads share.",
@@ -109,16 +110,19 @@ int main() {
   entry<logistic_t>("x", "1 / (1 + exp(-x)).", "");
   entry<gated_rows_t>("x, gate", "A row times the logistic function of its gate, a dimension of size 1.",
                       "arXiv 2401.06066");
+  entry<first_replaced_t>("x, v", "Rows of a sequence but for the first one, which is v.", "ViT, arXiv 2010.11929");
   entry<rotary_t>(
       "x",
       "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair); where `half` "
-      "is more than 2, numbers behind these stay. Scalars: log base, 1/pair, and four by which frequencies f are "
-      "slowed, "
-      "to f (slow + (1 - slow) min(max(kept + by_pair p + by_frequency f, 0), 1)).",
-      "RoFormer, arXiv 2104.09864; YaRN, arXiv 2309.00071");
+      "is more than 2, numbers behind these stay. Scalars: log base, 1/pair.",
+      "RoFormer, arXiv 2104.09864");
+  entry<slowed_rotary_t>("x",
+                         "The same of frequencies f that are slowed, to f (slow + (1 - slow) min(max(kept + by_pair p "
+                         "+ by_frequency f, 0), 1)). Scalars: log base, 1/pair, slow, kept, by_pair, by_frequency.",
+                         "YaRN, arXiv 2309.00071");
   entry<rotary_pairs_t>("x",
                         "Numbers 2p and 2p + 1 turn by position * base^(-p/turned), of the first `turned` pairs. "
-                        "Scalars: log base, 1/turned, the same four, turned.",
+                        "Scalars: log base, 1/turned, the four of `slowed_rotary`, turned.",
                         "arXiv 2104.09864");
   entry<add_slopes_t>(
       "scores",
@@ -135,6 +139,7 @@ int main() {
   entry<merge_heads_t>("x", "Heads side by side.", "");
   entry<split_groups_t>("x", "Heads and groups outside the sequence.", "");
   entry<merge_groups_t>("x", "Heads and groups side by side.", "");
+  entry<first_row_t>("x", "The first row of a sequence.", "ViT, arXiv 2010.11929");
   entry<lookup_t>("table, index", "y[..., m] = table[index[...], m].", "");
   entry<scatter_add_t>("gradient, index", "The gradient of `lookup`: adds rows where the indices say.", "");
   std::printf("## Normalisation\n\n");

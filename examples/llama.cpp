@@ -17,7 +17,7 @@ tensor attention(model& net, tensor x, const std::string& layer) {
     return cfp::dense(x, net.weight(layer + name + ".weight", {out, embedding}, {0, 0.02}));
   };
   const auto turned = [](tensor t) {
-    return cfp::rotary(t, turns, 2.0 * heads / width, 1.0, 0.0, 0.0, 0.0, size_of{"half", 2}, size_of{"out", 2});
+    return cfp::rotary(t, turns, 2.0 * heads / width, size_of{"half", 2}, size_of{"out", 2});
   };
   const size_of h{"heads", kv_heads};
   const tensor q = turned(cfp::split_groups(project(".q", {"heads", width}), h, size_of{"group", heads / kv_heads}));

@@ -164,8 +164,8 @@ prepared prepare(const arguments& a) {
   const long rows = rows_of(a.batch, a.micro_batches), layers = a.layers == 0 && by_name ? 2 : a.layers;
   cfp::families::built_model net = make_model(a, rows, layers, 2);
   check_vocabulary(a, net);
-  cfp::families::byte_text text(read_text(a, a.sequence + net.inputs.reach() + 1), rows, a.sequence, a.seed,
-                                net.inputs);
+  const long length = net.inputs.length(a.sequence);
+  cfp::families::byte_text text(read_text(a, length + net.inputs.reach() + 1), rows, length, a.seed, net.inputs);
   cfp::session_options options = a.session();
   options.name = a.model + " " + net.sizes;
   cfp::session session(net.forward, options);

@@ -302,8 +302,12 @@ inline std::vector<example> examples() {
   put("scaled", [](model& m, const sizes& d) { return scaled(w(m, "x", {d("a", 4), d("b", 8)}), 0.3); });
   put("dropout", [](model& m, const sizes& d) { return dropout(w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), 0.3); });
   put("rotary", [](model& m, const sizes& d) {
-    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, 0.3, 1.2, -0.4, 0.1,
-                  size_of{"half", 2}, size_of{"out", 2});
+    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, size_of{"half", 2},
+                  size_of{"out", 2});
+  });
+  put("slowed rotary", [](model& m, const sizes& d) {
+    return slowed_rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, 0.3, 1.2, -0.4, 0.1,
+                         size_of{"half", 2}, size_of{"out", 2});
   });
   put("grouped scores", [](model& m, const sizes& d) {
     const tensor q = split_groups(w(m, "q", {d("b", 4), d("s", 4), {"m", 8 * d.of("d", 4)}}), size_of{"heads", 4},
@@ -369,6 +373,12 @@ inline std::vector<example> examples() {
   put("gated rows", [](model& m, const sizes& d) {
     return gated_rows(w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), w(m, "g", {d("a", 4), d("b", 4), {"gate", 1}}));
   });
+  put("patches of images and a first row", [](model& m, const sizes& d) {
+    const dimension b = d("b", 4), c{"c", 2}, r{"r", 2}, k{"k", 2}, out = d("out", 4);
+    const tensor x = patch_dense(w(m, "x", {b, d("s", 4), c, r, k}), w(m, "w", {out, c, r, k}));
+    const tensor y = first_replaced(x, w(m, "first", {out}));
+    return std::array{gelu(y), first_row(gelu(y))};
+  });
   put("plus one", [](model& m, const sizes& d) { return plus_one(w(m, "x", {d("a", 4), d("b", 8)})); });
   put("layer norm without a bias", [](model& m, const sizes& d) {
     const tensor x = w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), sum = norm_sum(x),
@@ -380,8 +390,8 @@ inline std::vector<example> examples() {
                              size_of{"three", 3});
   });
   put("rotary of a part", [](model& m, const sizes& d) {
-    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 16, 4)}), 3.0, 1.0 / 4, 1.0, 0.0, 0.0, 0.0,
-                  size_of{"half", 4}, size_of{"out", 4});
+    return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 16, 4)}), 3.0, 1.0 / 4, size_of{"half", 4},
+                  size_of{"out", 4});
   });
   put("rotary pairs", [](model& m, const sizes& d) {
     return rotary_pairs(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 3, 0.3, 1.2, -0.4, 0.1,

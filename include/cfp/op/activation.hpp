@@ -55,6 +55,27 @@ inline constexpr struct gated_rows_t : op<"... width, ... gate -> ... width", ga
   }
 } gated_rows;
 
+/// Rows of a sequence but for the first one, in whose place a vector stands.
+inline constexpr struct first_replaced_t : op<"b s width, width -> b s width; index s", first_replaced_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T first, long s) {
+    return s == 0 ? first : x;
+  }
+} first_replaced;
+
+/// The first row of a sequence.
+inline constexpr struct first_row_t : op<"b s width -> b width; index s", first_row_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, long s) {
+    return s == 0 ? x : T(0);
+  }
+} first_row;
+
+/// Patches of images, a channel's pixels each, times a weight for each.
+inline constexpr struct patch_dense_t
+    : contraction<"b s channel row column, out channel row column -> b s out", patch_dense_t> {
+} patch_dense;
+
 /// 1 + x: norms of some models store their weights less one.
 inline constexpr struct plus_one_t : op<"... -> ...", plus_one_t> {
   template <class T>

@@ -76,11 +76,16 @@ inline constexpr struct add_positions_t : addition<"b h q k, q k h -> b h q k", 
 } add_positions;
 
 namespace detail {
-// By how much pair p turns from one position to the next: base^(-p/pairs), of which `slow` where the share that is kept
-// is 0, all of it where that is 1; the share is `kept` + `by_pair` p + `by_frequency` base^(-p/pairs), between these.
+// By how much pair p turns from one position to the next, base^(-p/pairs), and of that what is left where it is slowed:
+// `slow` of it where the share that is kept is 0, all where that is 1. The share is `kept` + `by_pair` p +
+// `by_frequency` base^(-p/pairs), between these.
+template <class T>
+CFP_HOST_DEVICE T frequency(T log_base, T per_pair, T pair) {
+  return exp(-log_base * per_pair * pair);
+}
 template <class T>
 CFP_HOST_DEVICE T frequency(T log_base, T per_pair, T slow, T kept, T by_pair, T by_frequency, T pair) {
-  const T whole = exp(-log_base * per_pair * pair), share = kept + by_pair * pair + by_frequency * whole;
+  const T whole = frequency(log_base, per_pair, pair), share = kept + by_pair * pair + by_frequency * whole;
   return whole * (slow + (T(1) - slow) * (share < T(0) ? T(0) : share > T(1) ? T(1) : share));
 }
 // One element of the rotation of (x0, x1) by an angle: that of row `out`, column `in`.
@@ -91,6 +96,15 @@ CFP_HOST_DEVICE T rotation(T angle, long in, long out) {
 }
 template <lit Rule, class Op>
 struct rotary_op : op<Rule, Op> {
+  static constexpr linearity linear = linearity::all;
+  static constexpr int scalars = 2;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, long position, long in, long pair, long out) {
+    return x * rotation(static_cast<T>(position) * frequency(log_base, per_pair, static_cast<T>(pair)), in, out);
+  }
+};
+template <lit Rule, class Op>
+struct slowed_rotary_op : op<Rule, Op> {
   static constexpr linearity linear = linearity::all;
   static constexpr int scalars = 6;
   template <class T>
@@ -104,14 +118,17 @@ struct rotary_input_t
     : rotary_op<"... s (out pair) -> ... s (half pair); whole half out; index s half pair out", rotary_input_t> {
   static constexpr bool derived = true;
 };
+struct slowed_rotary_input_t
+    : slowed_rotary_op<"... s (out pair) -> ... s (half pair); whole half out; index s half pair out",
+                       slowed_rotary_input_t> {
+  static constexpr bool derived = true;
+};
 }  // namespace detail
 
 /// Rotary position embedding: of every vector of 2 `pair` numbers, number p and number p + pair turn by the angle
-/// position * base^(-p/pair). Scalars: log(base), 1/pair, and four by which frequencies are slowed: what the slowest
-/// are multiplied by, and which share of each is kept (a number, so much more with every pair, so much times the
-/// frequency, between 0 and 1); 1, 0, 0, 0 for none. Sizes of the factors `half` and `out` are 2, or more: then what
-/// lies behind the first 2 `pair` numbers stays as it is. (RoFormer, arXiv 2104.09864; the halves lie as in public
-/// checkpoints of LLaMA; slowed as by Llama 3.1 and YaRN, arXiv 2309.00071.)
+/// position * base^(-p/pair). Scalars: log(base), 1/pair; sizes of the factors `half` and `out` are 2, or more: then
+/// what lies behind the first 2 `pair` numbers stays as it is. (RoFormer, arXiv 2104.09864; the halves lie as in public
+/// checkpoints of LLaMA.)
 inline constexpr struct rotary_t
     : detail::rotary_op<"... s (half pair) -> ... s (out pair); whole half out; index s half pair out", rotary_t> {
   static constexpr std::array<gradient_step, 1> gradient = {{
@@ -121,6 +138,20 @@ inline constexpr struct rotary_t
        {{0}, 1}},
   }};
 } rotary;
+
+/// The same of frequencies that are slowed for longer sequences. Four more scalars: what the slowest are multiplied by,
+/// and which share of each is kept: a number, so much more with every pair, so much times the frequency, between 0 and
+/// 1. (Llama 3.1; YaRN, arXiv 2309.00071.)
+inline constexpr struct slowed_rotary_t
+    : detail::slowed_rotary_op<"... s (half pair) -> ... s (out pair); whole half out; index s half pair out",
+                               slowed_rotary_t> {
+  static constexpr std::array<gradient_step, 1> gradient = {{
+      {&info<detail::slowed_rotary_input_t>,
+       detail::slowed_rotary_input_t::rule_source,
+       {{{gradient_source::gradient, 0}}, 1},
+       {{0}, 1}},
+  }};
+} slowed_rotary;
 
 namespace detail {
 struct rotary_pairs_input_t
@@ -139,7 +170,7 @@ struct rotary_pairs_input_t
 }  // namespace detail
 
 /// The same of neighbouring numbers, of the first `turned` pairs of each vector. Scalars: log(base), 1/turned, the four
-/// by which frequencies are slowed, turned.
+/// of slowed frequencies (1, 0, 0, 0: as they are), turned.
 inline constexpr struct rotary_pairs_t
     : op<"... s (pair half) -> ... s (pair out); whole half out; index s half pair out", rotary_pairs_t> {
   static constexpr linearity linear = linearity::all;
