@@ -87,8 +87,11 @@ int main() {
   entry<expert_dense_t>("x, w", "y[e] = x[e] w[e]^T.", "");
   entry<scores_t>("queries, keys", "Products of queries and keys.", "Attention Is All You Need, arXiv 1706.03762");
   entry<weighted_sum_t>("weights, values", "Values weighted by the softmax of the scores.", "arXiv 1706.03762");
+  entry<patch_dense_t>("patches, w", "Patches of images, their pixels times a weight for each.", "arXiv 2010.11929");
   entry<grouped_scores_t>("queries, keys", "The same with `group` queries to a head of keys.", "GQA, arXiv 2305.13245");
   entry<grouped_sum_t>("weights, values", "The same with `group` queries to a head of values.", "arXiv 2305.13245");
+  entry<shared_scores_t>("queries, keys", "Products of queries and of keys that all heads share.",
+                         "DeepSeek-V2, arXiv 2405.04434");
   std::printf("## Elementwise\n\n");
   entry<add_t>("x, y", "x + y.", "");
   entry<bias_t>("x, b", "x + b.", "");
@@ -103,14 +106,23 @@ int main() {
   entry<gated_gelu_t>("gate, up", "gelu(gate) * up, in tanh form.", "GEGLU, arXiv 2002.05202");
   entry<soft_cap_t>("x", "cap tanh(x / cap). Scalar: cap.", "Gemma 2, arXiv 2408.00118");
   entry<plus_one_t>("x", "1 + x, of a norm's weight that is stored less one.", "");
+  entry<clamped_t>("x", "min(max(x, -limit), limit). Scalar: limit.", "");
+  entry<logistic_t>("x", "1 / (1 + exp(-x)).", "");
+  entry<gated_rows_t>("x, gate", "A row times the logistic function of its gate, a dimension of size 1.",
+                      "arXiv 2401.06066");
+  entry<first_replaced_t>("x, v", "Rows of a sequence but for the first one, which is v.", "ViT, arXiv 2010.11929");
   entry<rotary_t>(
       "x",
       "Number p of `pair` and its partner in the other half turn by position * base^(-p/pair); where `half` "
       "is more than 2, numbers behind these stay. Scalars: log base, 1/pair.",
       "RoFormer, arXiv 2104.09864");
+  entry<slowed_rotary_t>("x",
+                         "The same of frequencies f that are slowed, to f (slow + (1 - slow) min(max(kept + by_pair p "
+                         "+ by_frequency f, 0), 1)). Scalars: log base, 1/pair, slow, kept, by_pair, by_frequency.",
+                         "YaRN, arXiv 2309.00071");
   entry<rotary_pairs_t>("x",
                         "Numbers 2p and 2p + 1 turn by position * base^(-p/turned), of the first `turned` pairs. "
-                        "Scalars: log base, 1/turned, turned.",
+                        "Scalars: log base, 1/turned, the four of `slowed_rotary`, turned.",
                         "arXiv 2104.09864");
   entry<add_slopes_t>(
       "scores",
@@ -127,6 +139,7 @@ int main() {
   entry<merge_heads_t>("x", "Heads side by side.", "");
   entry<split_groups_t>("x", "Heads and groups outside the sequence.", "");
   entry<merge_groups_t>("x", "Heads and groups side by side.", "");
+  entry<first_row_t>("x", "The first row of a sequence.", "ViT, arXiv 2010.11929");
   entry<lookup_t>("table, index", "y[..., m] = table[index[...], m].", "");
   entry<scatter_add_t>("gradient, index", "The gradient of `lookup`: adds rows where the indices say.", "");
   std::printf("## Normalisation\n\n");
@@ -168,6 +181,11 @@ int main() {
   entry<chosen_sum_t>("gates, queue_places", "Sum of a token's gates over the experts it chose.", "");
   entry<dispatch_t>("queue_places", "One where a token holds a place of an expert.", "arXiv 2006.16668");
   entry<combine_t>("gates, queue_places, chosen_sum", "dispatch * gate / chosen_sum.", "arXiv 2006.16668");
+  entry<combine_gates_t>("gates, queue_places", "dispatch * gate.", "");
+  entry<set_max_t>("gates", "The largest gate of each set of experts.", "DeepSeek-V2, arXiv 2405.04434");
+  entry<set_second_t>("gates, set_max", "The largest gate of each set below that.", "DeepSeek-V3, arXiv 2412.19437");
+  entry<of_chosen_sets_t>("gates, queue_places of sets", "Gates of sets that were chosen, else -infinity.",
+                          "arXiv 2405.04434");
   entry<to_experts_t>("dispatch, tokens", "Tokens to the places they hold.", "arXiv 2006.16668");
   entry<from_experts_t>("combine, answers", "Answers back to the tokens.", "arXiv 2006.16668");
   entry<first_choices_t>("queue_places", "Tokens of a group whose first choice an expert is.", "");

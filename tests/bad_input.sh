@@ -28,7 +28,7 @@ with() {  # with KEY VALUE: the tiny model with one key changed
 small=(--batch 4 --seq 16)
 expect "cannot be read" --model "$dir/none.json"
 head -c 40 "$tiny" > "$dir/model.json"; expect "this is not JSON" --model "$dir/model.json"
-with model_type '"bert"'; expect "key 'model_type' must be \"gpt2\" or \"opt\" or \"gpt_neo\" or \"gpt_neox\" or \"gptj\" or \"bloom\" or \"falcon\" or \"llama\" or \"mistral\" or \"qwen2\" or \"qwen3\" or \"gemma\" or \"gemma2\" or \"phi\" or \"phi3\" or \"stablelm\" or \"olmo2\" or \"cohere\" or \"mixtral\" or \"gshard\" or \"t5\", is \"bert\"" --model "$dir/model.json"
+with model_type '"mamba"'; expect "key 'model_type' must be \"gpt2\" or \"opt\" or \"gpt_neo\" or \"gpt_neox\" or \"gptj\" or \"bloom\" or \"mpt\" or \"falcon\" or \"llama\" or \"mistral\" or \"qwen2\" or \"qwen3\" or \"gemma\" or \"gemma2\" or \"phi\" or \"phi3\" or \"stablelm\" or \"olmo2\" or \"cohere\" or \"bert\" or \"roberta\" or \"vit\" or \"mixtral\" or \"gshard\" or \"dbrx\" or \"qwen2_moe\" or \"qwen3_moe\" or \"deepseek_v2\" or \"deepseek_v3\" or \"t5\", is \"mamba\"" --model "$dir/model.json"
 with n_head 5; expect "key 'n_head' must divide n_embd 64, is 5" --model "$dir/model.json"
 with n_embd '"wide"'; expect "key 'n_embd' must be a whole number, is \"wide\"" --model "$dir/model.json"
 grep -v n_layer "$tiny" > "$dir/model.json"; expect "key 'n_layer' is missing" --model "$dir/model.json"
@@ -226,5 +226,5 @@ of mixtral num_experts_per_tok 5; expect "key 'num_experts_per_tok' must be at m
 of gshard num_experts 0; expect "key 'num_experts' must be at least 1" --model "$dir/model.json" "${small[@]}"
 expect "does not make whole groups" --model "$tiny" --batch 5 --seq 16
 of t5 relative_attention_num_buckets 6; expect "must be a multiple of 4, is 6" --model "$dir/model.json" "${small[@]}"
-of t5 model_type '"bart"'; expect "key 'model_type' must be \"gpt2\" or \"opt\" or \"gpt_neo\" or \"gpt_neox\" or \"gptj\" or \"bloom\" or \"falcon\" or \"llama\" or \"mistral\" or \"qwen2\" or \"qwen3\" or \"gemma\" or \"gemma2\" or \"phi\" or \"phi3\" or \"stablelm\" or \"olmo2\" or \"cohere\" or \"mixtral\" or \"gshard\" or \"t5\", is \"bart\"" --model "$dir/model.json" "${small[@]}"
+of t5 model_type '"bart"'; expect "key 'model_type' must be \"gpt2\" or \"opt\" or \"gpt_neo\" or \"gpt_neox\" or \"gptj\" or \"bloom\" or \"mpt\" or \"falcon\" or \"llama\" or \"mistral\" or \"qwen2\" or \"qwen3\" or \"gemma\" or \"gemma2\" or \"phi\" or \"phi3\" or \"stablelm\" or \"olmo2\" or \"cohere\" or \"bert\" or \"roberta\" or \"vit\" or \"mixtral\" or \"gshard\" or \"dbrx\" or \"qwen2_moe\" or \"qwen3_moe\" or \"deepseek_v2\" or \"deepseek_v3\" or \"t5\", is \"bart\"" --model "$dir/model.json" "${small[@]}"
 exit $failed

@@ -169,11 +169,12 @@ void check_together(const arguments& a) {
 
 // What the model is trained on.
 cfp::batch_source text_of(const arguments& a, const cfp::families::built_model& net, long rows) {
-  const long need = a.sequence + net.inputs.reach() + 1;
+  const long length = net.inputs.length(a.sequence), need = length + net.inputs.reach() + 1;
   if (a.tokens.empty()) {
     check_vocabulary(a, net);
-    return cfp::families::byte_text(read_text(a, need), rows, a.sequence, a.seed, net.inputs);
+    return cfp::families::byte_text(read_text(a, need), rows, length, a.seed, net.inputs);
   }
+  if (net.inputs.image_rows > 0) throw bad_input("--tokens: this model is of images, whose bytes --text has");
   cfp::families::token_file tokens(a.tokens, net.vocabulary);
   if (tokens.size() < static_cast<std::size_t>(need))
     throw bad_input("--tokens " + a.tokens + ": has " + std::to_string(tokens.size()) + " tokens, a sequence needs " +

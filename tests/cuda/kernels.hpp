@@ -90,6 +90,9 @@ void check_elements() {
   all.push_back(with<piece_t>("a all b -> a next b; whole all next", "n"));
   all.push_back(own<dispatch_t>("c"));
   all.push_back(own<combine_t>("ncp"));
+  all.push_back(own<first_replaced_t>("nn"));
+  all.push_back(own<combine_gates_t>("nc"));
+  all.push_back(own<of_chosen_sets_t>("nn"));
   all.push_back(own<queue_places_t>("n", 0, {2}, {{"experts", 5}}));
   all.push_back(own<queue_places_t>("n", 0, {1}, {{"s", 300}, {"experts", 8}}));
   for (int dots = 1; dots <= 3; ++dots) {
@@ -101,6 +104,9 @@ void check_elements() {
   for (int dots = 0; dots <= 2; ++dots) {
     all.push_back(own<rotary_t>("n", dots, {9.2, 1.0 / 12}, {{"half", 2}, {"out", 2}}));
     all.push_back(own<cfp::detail::rotary_input_t>("n", dots, {9.2, 1.0 / 12}, {{"half", 2}, {"out", 2}}));
+    all.push_back(own<slowed_rotary_t>("n", dots, {9.2, 1.0 / 12, 0.1, 1.5, -0.2, 0.3}, {{"half", 2}, {"out", 2}}));
+    all.push_back(own<cfp::detail::slowed_rotary_input_t>("n", dots, {9.2, 1.0 / 12, 0.1, 1.5, -0.2, 0.3},
+                                                          {{"half", 2}, {"out", 2}}));
     all.push_back(own<adamw_t>("nnnp", dots, {0.01, 0.9, 0.95, 1e-8, 0.1, 2, 100, 0.001}));
     asked clipped = own<adamw_t>("nnnpp", dots, {0.01, 0.9, 0.95, 1e-8, 0.1, 2, 100, 0.001});
     clipped.rule = adamw_t::clipped;

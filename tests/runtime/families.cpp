@@ -32,15 +32,45 @@ struct published {
 constexpr long squared(long n) { return n * n; }
 constexpr long falcon_7b = 65024l * 4544 + 32 * (4544 * (4544 + 2 * 64) + 9 * squared(4544) + 2 * 4544) + 2 * 4544;
 constexpr long falcon_40b = 65024l * 8192 + 60 * (8192 * (8192 + 2 * 8 * 64) + 9 * squared(8192) + 4 * 8192) + 2 * 8192;
-constexpr published all_published[] = {
-    {"gpt2", 124439808},        {"opt-125m", 125239296},       {"gpt-neo-125m", 125198592},
-    {"pythia-160m", 162322944}, {"gpt-neox-20b", 20554567680}, {"gpt-j-6b", 6050882784},
-    {"bloom-560m", 559214592},  {"falcon-7b", falcon_7b},      {"falcon-40b", falcon_40b},
-    {"llama-2-7b", 6738415616}, {"llama-3-8b", 8030261248},    {"llama-3-70b", 70553706496},
-    {"mistral-7b", 7241732096}, {"qwen2-7b", 7615616512},      {"qwen3-8b", 8190735360},
-    {"gemma-2b", 2506172416},   {"gemma-2-9b", 9241705984},    {"phi-2", 2779683840},
-    {"phi-3-mini", 3821079552}, {"stablelm-3b", 2795443200},   {"olmo-2-7b", 7298617344},
-    {"command-r", 34980831232}, {"mixtral-8x7b", 46702792704}};
+// Words twice, then of each layer queries, keys and values, the weight behind them, two norms, the router, 16 experts.
+constexpr long dbrx =
+    2 * 100352l * 6144 + 40 * (6144 * (2 * 6144 + 2 * 8 * 128 + 2 + 16) + 16 * 3 * 6144l * 10752) + 6144;
+constexpr published all_published[] = {{"gpt2", 124439808},
+                                       {"opt-125m", 125239296},
+                                       {"gpt-neo-125m", 125198592},
+                                       {"pythia-160m", 162322944},
+                                       {"gpt-neox-20b", 20554567680},
+                                       {"gpt-j-6b", 6050882784},
+                                       {"bloom-560m", 559214592},
+                                       {"falcon-7b", falcon_7b},
+                                       {"falcon-40b", falcon_40b},
+                                       {"llama-2-7b", 6738415616},
+                                       {"llama-3-8b", 8030261248},
+                                       {"llama-3-70b", 70553706496},
+                                       {"mistral-7b", 7241732096},
+                                       {"qwen2-7b", 7615616512},
+                                       {"qwen3-8b", 8190735360},
+                                       {"gemma-2b", 2506172416},
+                                       {"gemma-2-9b", 9241705984},
+                                       {"phi-2", 2779683840},
+                                       {"phi-3-mini", 3821079552},
+                                       {"stablelm-3b", 2795443200},
+                                       {"olmo-2-7b", 7298617344},
+                                       {"command-r", 34980831232},
+                                       {"mixtral-8x7b", 46702792704},
+                                       {"llama-3.1-8b", 8030261248},
+                                       {"mpt-7b", 6649286656},
+                                       {"dbrx", dbrx},
+                                       {"qwen1.5-moe-a2.7b", 14315784192},
+                                       {"qwen3-30b-a3b", 30532122624},
+                                       {"deepseek-v2-lite", 15706484224},
+                                       {"deepseek-v3", 671026419200},
+                                       {"bert-base", 109514298},
+                                       {"roberta-base", 124697433},
+                                       {"vit-base", 86567656},
+                                       {"t5-small", 60506624},
+                                       {"t5-large", 737668096},
+                                       {"t5-v1.1-small", 76961152}};
 
 long parameters(const graph& g) {
   long n = 0;
@@ -61,7 +91,19 @@ transformer smallest(transformer t) {
   if (t.score_cap > 0) t.score_cap = 2;
   t.deviation = 0.4;
   t.embedding_dropout = t.attention_dropout = t.residual_dropout = 0;
-  if (t.experts.count > 0) t.experts.count = 4, t.experts.hidden = 24;
+  if (experts_form& e = t.experts; e.count > 0) {
+    e.hidden = 8;
+    if (e.shared > 0) e.shared = 8;
+    if (e.dense_layers > 0) e.dense_layers = 1;
+    if (e.sets > 1) e.sets = 4, e.kept = 2;
+    e.count = e.sets > 1 ? 8 : 4, e.choices = 2;
+  }
+  if (t.image.size > 0) t.image = {4, 2, 2};
+  if (latent_form& a = t.latent; a.keys > 0) {
+    a.keys = 6, a.still = 4, a.turned = 4, a.values = 6;
+    if (a.queries > 0) a.queries = 10;
+    t.depth = a.still + a.turned;
+  }
   t.batch = 4, t.sequence = 8;
   return t;
 }
@@ -84,16 +126,17 @@ std::string refused(const std::string& text) {
 TEST_CASE("every family has as many parameters as its models are published with") {
   for (const published& p : all_published) {
     INFO(p.model);
-    transformer t = read_decoder(carried(p.model));
-    t.batch = 1, t.sequence = 16;
-    CHECK(parameters(decoder(t)) == p.parameters);
+    CHECK(parameters(build_model(carried(p.model), {.batch = 1, .sequence = 16}).forward) == p.parameters);
   }
 }
 
 TEST_CASE("gradients of every family are those of its loss, on one rank and on two under random plans", "[heavy]") {
-  for (const char* const model : {"opt-125m", "gpt-neo-125m", "pythia-160m", "gpt-j-6b", "bloom-560m", "falcon-7b",
-                                  "falcon-40b", "mistral-7b", "qwen2-7b", "qwen3-8b", "gemma-2b", "gemma-2-9b", "phi-2",
-                                  "phi-3-mini", "stablelm-3b", "olmo-2-7b", "command-r"}) {
+  for (const char* const model :
+       {"opt-125m",   "gpt-neo-125m", "pythia-160m",       "gpt-j-6b",      "bloom-560m",       "falcon-7b",
+        "falcon-40b", "mistral-7b",   "qwen2-7b",          "qwen3-8b",      "gemma-2b",         "gemma-2-9b",
+        "phi-2",      "phi-3-mini",   "stablelm-3b",       "olmo-2-7b",     "command-r",        "llama-3.1-8b",
+        "mpt-7b",     "dbrx",         "qwen1.5-moe-a2.7b", "qwen3-30b-a3b", "deepseek-v2-lite", "deepseek-v3",
+        "bert-base",  "roberta-base"}) {
     INFO(model);
     gradient_options o;
     o.mesh = "data=2";
@@ -114,7 +157,11 @@ TEST_CASE("what a configuration says and no family here models is refused by its
   const std::string file = "families_config.json: key ";
   const std::pair<const char*, const char*> wrong[] = {
       {R"("sliding_window": 8)", "'sliding_window' says 8, which nobody here knows of this family"},
-      {R"("rope_scaling": {"rope_type": "yarn"})", "'rope_scaling' is not modelled, and must be null"},
+      {R"("rope_scaling": {"rope_type": "longrope"})",
+       "'rope_scaling.rope_type' must be \"default\", \"linear\", \"llama3\" or \"yarn\", is \"longrope\""},
+      {R"("rope_scaling": {"rope_type": "yarn"})", "'rope_scaling.factor' is missing"},
+      {R"("rope_scaling": {"rope_type": "linear", "factor": 2, "low_freq_factor": 1})",
+       "'rope_scaling.low_freq_factor' says 1, which nobody here knows of its kind"},
       {R"("attention_bias": true)", "'attention_bias' must be false, is true"},
       {R"("hidden_act": "relu")", "'hidden_act' must be \"silu\", \"gelu_new\" or \"gelu_pytorch_tanh\", is \"relu\""},
       {R"("num_key_value_heads": 3)", "'num_key_value_heads' must divide num_attention_heads 4, is 3"},
@@ -134,6 +181,26 @@ TEST_CASE("what a configuration says and no family here models is refused by its
   CHECK_THAT(
       refused(small("stablelm", R"("layer_norm_eps": 1e-5, "partial_rotary_factor": 0.25)")),
       Catch::StartsWith(file + "'partial_rotary_factor' must be such that 2 or more of a head's 4 numbers turn"));
+  const auto mpt = [&](const std::string& more) {
+    return refused(R"({"model_type": "mpt", "d_model": 16, "n_heads": 4, "n_layers": 2, "vocab_size": 32,
+      "max_seq_len": 16, "attn_config": )" +
+                   more + "}");
+  };
+  CHECK(mpt("{}") == "");
+  CHECK_THAT(mpt("7"), Catch::StartsWith(file + "'attn_config' must be an object, is 7"));
+  CHECK_THAT(mpt(R"({"alibi": false})"), Catch::StartsWith(file + "'attn_config.alibi' must be true, is false"));
+  CHECK_THAT(mpt(R"({"sink": 4})"),
+             Catch::StartsWith(file + "'attn_config.sink' says 4, which nobody here knows of this family"));
+  const auto t5 = [&](const std::string& more) {
+    return refused(R"({"model_type": "t5", "num_layers": 2, "num_heads": 4, "d_kv": 4, "d_model": 16, "d_ff": 24,
+      "vocab_size": 32, "relative_attention_num_buckets": 8, "layer_norm_epsilon": 1e-6, )" +
+                   more + "}");
+  };
+  CHECK(t5(R"("feed_forward_proj": "gated-gelu", "is_gated_act": true, "tie_word_embeddings": false)") == "");
+  CHECK_THAT(t5(R"("scalable_attention": true)"),
+             Catch::StartsWith(file + "'scalable_attention' says true, which nobody here knows of this family"));
+  CHECK_THAT(t5(R"("is_gated_act": true)"), Catch::StartsWith(file + "'is_gated_act' must be false, is true"));
+  CHECK_THAT(t5(R"("num_decoder_layers": 3)"), Catch::StartsWith(file + "'num_decoder_layers' must be 2, is 3"));
   CHECK_THAT(refused(R"({"model_type": "mamba"})"), Catch::Contains("must be \"gpt2\" or \"opt\" or "));
 }
 

@@ -305,12 +305,20 @@ inline std::vector<example> examples() {
     return rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, size_of{"half", 2},
                   size_of{"out", 2});
   });
+  put("slowed rotary", [](model& m, const sizes& d) {
+    return slowed_rotary(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 4, 0.3, 1.2, -0.4, 0.1,
+                         size_of{"half", 2}, size_of{"out", 2});
+  });
   put("grouped scores", [](model& m, const sizes& d) {
     const tensor q = split_groups(w(m, "q", {d("b", 4), d("s", 4), {"m", 8 * d.of("d", 4)}}), size_of{"heads", 4},
                                   size_of{"group", 2});
     const tensor score =
         grouped_scores(q, split_heads(w(m, "k", {d("b", 4), d("s", 4), {"n", 4 * d.of("d", 4)}}), size_of{"heads", 4}));
     return merge_groups(grouped_sum(score, w(m, "v", {d("b", 4), {"h", 4}, {"k", d.of("s", 4)}, d("d", 4)})));
+  });
+  put("scores of shared keys", [](model& m, const sizes& d) {
+    return shared_scores(w(m, "q", {d("b", 4), d("h", 4), d("q", 4), d("d", 8)}),
+                         w(m, "k", {d("b", 4), d("k", 4), d("d", 8)}));
   });
   put("add positions", [](model& m, const sizes& d) {
     return add_positions(w(m, "x", {d("b", 4), d("h", 4), d("q", 4), d("k", 4)}),
@@ -328,6 +336,15 @@ inline std::vector<example> examples() {
         from_experts(combine(gate, place, chosen_sum(gate, place), size_of{"capacity", d.of("capacity", 2)}), sent);
     return std::array{
         back, gate_mass(gate)};  // alone, shares of what was chosen leave gates of the others a gradient of zero
+  });
+  put("experts of some sets, and gates as they are", [](model& m, const sizes& d) {
+    const tensor gate = logistic(w(m, "gate", {d("g", 4), d("s", 4), d("e", 8, 2)})),
+                 max = set_max(gate, size_of{"sets", 4});
+    const tensor sets = queue_places(add(max, set_second(gate, max)), 2);
+    const tensor place = queue_places(of_chosen_sets(gate, sets), 2);
+    const size_of capacity{"capacity", d.of("capacity", 2)};
+    const tensor sent = to_experts(dispatch(place, capacity), w(m, "x", {d("g", 4), d("s", 4), d("m", 8)}));
+    return std::array{from_experts(combine_gates(gate, place, capacity), sent), gate_mass(gate)};
   });
   put("imbalance of experts", [](model& m, const sizes& d) {
     const tensor gate = w(m, "gate", {d("g", 4), d("s", 4), d("e", 4, 2)});
@@ -351,6 +368,17 @@ inline std::vector<example> examples() {
     return gated_gelu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));
   });
   put("soft cap", [](model& m, const sizes& d) { return soft_cap(w(m, "x", {d("a", 4), d("b", 8)}), 1.5); });
+  put("clamped", [](model& m, const sizes& d) { return clamped(w(m, "x", {d("a", 4), d("b", 8)}), 0.4); });
+  put("logistic", [](model& m, const sizes& d) { return logistic(w(m, "x", {d("a", 4), d("b", 8)})); });
+  put("gated rows", [](model& m, const sizes& d) {
+    return gated_rows(w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), w(m, "g", {d("a", 4), d("b", 4), {"gate", 1}}));
+  });
+  put("patches of images and a first row", [](model& m, const sizes& d) {
+    const dimension b = d("b", 4), c{"c", 2}, r{"r", 2}, k{"k", 2}, out = d("out", 4);
+    const tensor x = patch_dense(w(m, "x", {b, d("s", 4), c, r, k}), w(m, "w", {out, c, r, k}));
+    const tensor y = first_replaced(x, w(m, "first", {out}));
+    return std::array{gelu(y), first_row(gelu(y))};
+  });
   put("plus one", [](model& m, const sizes& d) { return plus_one(w(m, "x", {d("a", 4), d("b", 8)})); });
   put("layer norm without a bias", [](model& m, const sizes& d) {
     const tensor x = w(m, "x", {d("a", 4), d("b", 4), d("c", 8)}), sum = norm_sum(x),
@@ -366,8 +394,8 @@ inline std::vector<example> examples() {
                   size_of{"out", 4});
   });
   put("rotary pairs", [](model& m, const sizes& d) {
-    return rotary_pairs(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 3, 3.0,
-                        size_of{"half", 2}, size_of{"out", 2});
+    return rotary_pairs(w(m, "x", {d("b", 4), d("h", 4), d("s", 4), d("d", 8, 2)}), 3.0, 1.0 / 3, 0.3, 1.2, -0.4, 0.1,
+                        3.0, size_of{"half", 2}, size_of{"out", 2});
   });
   put("slopes", [](model& m, const sizes& d) {
     return add_slopes(w(m, "x", {d("b", 4), d("h", 6), d("q", 4), d("k", 8)}), 4.0, 1.5);

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace cfp::inline v0_1::families {
 

@@ -30,7 +30,8 @@ class config_file {
   bad_input fail(const std::string& key, const std::string& why) const {
     return bad_input(path + ": key '" + key + "' " + why);
   }
-  bool has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+  /// Whether a key says something; "attn_config.alibi" is that of an object in the file.
+  bool has(const char* key) const { return find(key) != nullptr; }
 
   /// Those that say something.
   std::vector<std::string> keys() const {
@@ -39,38 +40,39 @@ class config_file {
       if (!value.is_null()) out.push_back(key);
     return out;
   }
-  const nlohmann::json& at(const char* key) const { return json_.at(key); }
+  /// Of a key that says something.
+  const nlohmann::json& at(const char* key) const { return *find(key); }
 
   long integer(const char* key) const {
     if (!has(key)) throw fail(key, "is missing");
-    const nlohmann::json& n = json_.at(key);
+    const nlohmann::json& n = at(key);
     if (!n.is_number_integer()) throw fail(key, "must be a whole number, is " + shown(n));
     if (n < 1 || n > 1'000'000'000) throw fail(key, "must be at least 1 and at most 1e9, is " + shown(n));
     return n;
   }
   double number(const char* key) const {
     if (!has(key)) throw fail(key, "is missing");
-    if (!json_.at(key).is_number()) throw fail(key, "must be a number, is " + shown(json_.at(key)));
-    if (!(json_.at(key).get<double>() > 0)) throw fail(key, "must be a positive number, is " + shown(json_.at(key)));
-    return json_.at(key);
+    if (!at(key).is_number()) throw fail(key, "must be a number, is " + shown(at(key)));
+    if (!(at(key).get<double>() > 0)) throw fail(key, "must be a positive number, is " + shown(at(key)));
+    return at(key);
   }
   double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
   /// A share from 0 up to but not including 1; 0 where it does not stand.
   double share(const char* key) const {
     if (!has(key)) return 0;
-    const nlohmann::json& x = json_.at(key);
+    const nlohmann::json& x = at(key);
     if (!x.is_number() || !(x.get<double>() >= 0 && x.get<double>() < 1))
       throw fail(key, "must be a number from 0 up to but not including 1, is " + shown(x));
     return x;
   }
   bool flag(const char* key, bool otherwise) const {
     if (!has(key)) return otherwise;
-    if (!json_.at(key).is_boolean()) throw fail(key, "must be true or false, is " + shown(json_.at(key)));
-    return json_.at(key);
+    if (!at(key).is_boolean()) throw fail(key, "must be true or false, is " + shown(at(key)));
+    return at(key);
   }
   /// Where the key stands, it must say this.
   void only(const char* key, const nlohmann::json& value) const {
-    if (has(key) && json_.at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + shown(json_.at(key)));
+    if (has(key) && at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + shown(at(key)));
   }
   /// "gpt2", "llama", ...: one of those a program knows.
   std::string type(const std::vector<std::string>& known) const {
@@ -88,6 +90,17 @@ class config_file {
   }
 
  private:
+  const nlohmann::json* find(const std::string& key) const {
+    const nlohmann::json* at = &json_;
+    for (std::size_t from = 0;;) {
+      const std::size_t dot = key.find('.', from);
+      const auto found = at->find(key.substr(from, dot - from));  // in what is no object nothing is
+      if (found == at->end() || found->is_null()) return nullptr;
+      at = &*found;
+      if (dot == std::string::npos) return at;
+      from = dot + 1;
+    }
+  }
   struct reader : detail::json_reader<bad_input> {
     reader(const std::string& text, const std::string& where) : json_reader(text, where) {}
     json object() const {

@@ -1,59 +1,98 @@
-// What keys of a configuration file say of a decoder: rows of a table.
+// What keys of a configuration file say of a model: rows of a table.
 #pragma once
 
+#include <cfp/core/text.hpp>
 #include <cfp/families/config_file.hpp>
 #include <cfp/families/transformer.hpp>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace cfp::inline v0_1::families {
 
-/// A key, and what it says. Throws bad_input where it says something else.
-struct config_row {
+/// A key, and what it says of a description; "attn_config.alibi" is one of an object in the file. Throws bad_input
+/// where it says something else.
+template <class Form>
+struct row_of {
   const char* key;
-  void (*read)(const config_file&, const char* key, transformer&);
+  void (*read)(const config_file&, const char* key, Form&);
 };
+using config_row = row_of<transformer>;
+
+namespace detail {
+template <class Member>
+struct of_member;
+template <class Form, class Number>
+struct of_member<Number Form::*> {
+  using form = Form;
+};
+template <auto To>
+using form_of = typename of_member<decltype(To)>::form;
+}  // namespace detail
 
 /// A whole number that must be there, or may be.
-template <long transformer::*To>
-void size(const config_file& f, const char* key, transformer& t) {
+template <auto To>
+void size(const config_file& f, const char* key, detail::form_of<To>& t) {
   t.*To = f.integer(key);
 }
-template <long transformer::*To>
-void maybe_size(const config_file& f, const char* key, transformer& t) {
+template <auto To>
+void maybe_size(const config_file& f, const char* key, detail::form_of<To>& t) {
   if (f.has(key)) t.*To = f.integer(key);
 }
 /// A positive number.
-template <double transformer::*To>
-void real(const config_file& f, const char* key, transformer& t) {
+template <auto To>
+void real(const config_file& f, const char* key, detail::form_of<To>& t) {
   t.*To = f.number(key);
 }
-template <double transformer::*To>
-void maybe_real(const config_file& f, const char* key, transformer& t) {
+template <auto To>
+void maybe_real(const config_file& f, const char* key, detail::form_of<To>& t) {
   t.*To = f.number(key, t.*To);
 }
 /// A share of elements that falls out.
-template <double transformer::*... To>
-void share(const config_file& f, const char* key, transformer& t) {
+template <auto First, auto... To>
+void share(const config_file& f, const char* key, detail::form_of<First>& t) {
+  t.*First = f.share(key);
   ((t.*To = f.share(key)), ...);
 }
-template <bool transformer::*... To>
-void flag(const config_file& f, const char* key, transformer& t) {
+template <auto First, auto... To>
+void flag(const config_file& f, const char* key, detail::form_of<First>& t) {
+  t.*First = f.flag(key, t.*First);
   ((t.*To = f.flag(key, t.*To)), ...);
 }
 /// A key that changes nothing here.
-inline void ignored(const config_file&, const char*, transformer&) {}
+template <class Form>
+void ignored(const config_file&, const char*, Form&) {}
 /// A feature that is not modelled: if the key stands it must say so.
-inline void absent(const config_file& f, const char* key, transformer&) { f.only(key, false); }
-inline void present(const config_file& f, const char* key, transformer&) { f.only(key, true); }
-inline void nothing(const config_file& f, const char* key, transformer&) {
+template <class Form>
+void absent(const config_file& f, const char* key, Form&) {
+  f.only(key, false);
+}
+template <class Form>
+void present(const config_file& f, const char* key, Form&) {
+  f.only(key, true);
+}
+template <class Form>
+void nothing(const config_file& f, const char* key, Form&) {
   if (f.has(key)) throw f.fail(key, "is not modelled, and must be null, is " + f.at(key).dump().substr(0, 100));
 }
-inline void zero(const config_file& f, const char* key, transformer&) {
+template <class Form>
+void zero(const config_file& f, const char* key, Form&) {
   if (f.has(key) && f.at(key) != 0) throw f.fail(key, "is not modelled, and must be 0, is " + f.at(key).dump());
+}
+/// One of these words or numbers.
+template <lit... Words, class Form>
+void says(const config_file& f, const char* key, Form&) {
+  if (!f.has(key) || ((f.at(key) == std::string(Words.view())) || ...)) return;
+  std::string list;
+  ((list += (list.empty() ? "\"" : " or \"") + std::string(Words.view()) + "\""), ...);
+  throw f.fail(key, "must be " + list + ", is " + f.at(key).dump().substr(0, 100));
+}
+template <long Number, class Form>
+void is(const config_file& f, const char* key, Form&) {
+  f.only(key, Number);
 }
 
 /// What an MLP computes between its weights, by the names configurations have for it.
@@ -112,39 +151,70 @@ inline constexpr const char* said_of_files[] = {"model_type",
                                                 "prefix",
                                                 "task_specific_params"};
 
-/// Reads all keys by the rows of a family. Throws bad_input for one that they do not know, unless it says nothing of
-/// what is computed.
-inline void read_rows(const config_file& f, std::span<const config_row> shared, std::span<const config_row> own,
-                      transformer& t) {
-  for (const auto rows : {shared, own})
-    for (const config_row& r : rows) r.read(f, r.key, t);
-  const auto knows = [&](const std::string& key) {
-    const auto is = [&](const config_row& r) { return key == r.key; };
-    return std::any_of(shared.begin(), shared.end(), is) || std::any_of(own.begin(), own.end(), is) ||
-           key.starts_with("_") || key.starts_with("summary_") ||
-           std::find(std::begin(said_of_files), std::end(said_of_files), key) != std::end(said_of_files);
-  };
-  for (const std::string& key : f.keys())
-    if (!knows(key))
-      throw f.fail(key, "says " + f.at(key.c_str()).dump().substr(0, 100) +
-                            ", which nobody here knows of this family; leave it out if it changes nothing of what is "
-                            "computed");
+/// The rows of a family: those it shares with others, its own. None of a key may stand twice.
+template <class Form>
+using rows_of = std::array<std::span<const row_of<Form>>, 4>;
+using config_rows = rows_of<transformer>;
+
+/// The key that a row reads a member by, as families call it differently; `otherwise` if none does.
+template <auto To>
+const char* key_of(const rows_of<detail::form_of<To>>& all, const char* otherwise) {
+  for (const auto& rows : all)
+    for (const auto& r : rows)
+      if (r.read == &size<To> || r.read == &maybe_size<To>) return r.key;
+  return otherwise;
 }
 
-/// Throws bad_input where heads do not divide what they are of. The keys are those that most families have.
-inline void check_heads(const config_file& f, const transformer& t) {
-  const auto key = [&](const char* usual, const char* other) { return f.has(usual) ? usual : other; };
-  const char *const heads = key("num_attention_heads", key("n_head", "num_heads")), *const width =
-                                                                                        key("hidden_size", "n_embd");
+/// Reads all keys by the rows of a family. Throws bad_input for one that they do not know, unless it says nothing of
+/// what is computed.
+template <class Form>
+void read_rows(const config_file& f, const rows_of<Form>& all, Form& t) {
+  for (const auto& rows : all)
+    for (const row_of<Form>& r : rows) r.read(f, r.key, t);
+  const auto any_row = [&](const auto& holds) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), holds); });
+  };
+  const auto check = [&](const std::string& key, const nlohmann::json& value) {
+    if (!any_row([&](const row_of<Form>& r) { return key == r.key; }))
+      throw f.fail(key, "says " + value.dump().substr(0, 100) +
+                            ", which nobody here knows of this family; leave it out if it changes nothing of what is "
+                            "computed");
+  };
+  for (const std::string& key : f.keys()) {
+    if (key.starts_with("_") || key.starts_with("summary_") ||
+        std::find(std::begin(said_of_files), std::end(said_of_files), key) != std::end(said_of_files))
+      continue;
+    const nlohmann::json& value = f.at(key.c_str());
+    if (!any_row([&](const row_of<Form>& r) { return std::string_view(r.key).starts_with(key + "."); })) {
+      check(key, value);
+      continue;
+    }
+    if (!value.is_object()) throw f.fail(key, "must be an object, is " + value.dump().substr(0, 100));
+    for (const auto& [member, said] : value.items())
+      if (!said.is_null()) check(key + "." + member, said);
+  }
+}
+
+/// Throws bad_input where heads do not divide what they are of.
+inline void check_heads(const config_file& f, const config_rows& rows, const transformer& t) {
+  const char *const heads = key_of<&transformer::heads>(rows, "num_attention_heads"), *const width =
+                                                                                          key_of<&transformer::width>(
+                                                                                              rows, "hidden_size");
   if (t.depth == 0) f.divides(heads, t.heads, width, t.width);
-  if (t.kv_heads > 0) f.divides(key("num_key_value_heads", "num_kv_heads"), t.kv_heads, heads, t.heads);
-  if (t.position != position_kind::rotary && t.position != position_kind::rotary_pairs) return;
-  const long turned = t.turned > 0 ? t.turned : t.head_depth();
-  if (turned % 2 != 0 || turned > t.head_depth() || t.head_depth() % (turned / 2) != 0)
-    throw f.fail(width,
+  if (t.kv_heads > 0)
+    f.divides(key_of<&transformer::kv_heads>(rows, "num_key_value_heads"), t.kv_heads, heads, t.heads);
+  if (!t.is_turned()) return;
+  const bool latent = t.latent.keys > 0;
+  const long depth = latent ? t.latent.turned : t.head_depth(), turned = t.turned > 0 ? t.turned : depth;
+  if (turned % 2 != 0 || turned > depth || depth % (turned / 2) != 0)
+    throw f.fail(latent ? "qk_rope_head_dim" : width,
                  "must give every head an even number of dimensions for the rotary embedding, that divides the "
                  "head's: it turns " +
-                     std::to_string(turned) + " of " + std::to_string(t.head_depth()));
+                     std::to_string(turned) + " of " + std::to_string(depth));
+  if (!latent && turned < depth && t.turns.score_factor != 1)
+    throw f.fail("rope_scaling", "makes scores sharper, which is modelled where all numbers of a head turn: it turns " +
+                                     std::to_string(turned) + " of " + std::to_string(depth));
 }
 
 }  // namespace cfp::families

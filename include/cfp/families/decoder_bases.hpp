@@ -128,6 +128,25 @@ constexpr transformer falcon_base() {
              .last_norm = "transformer.ln_f"};
   return t;
 }
+constexpr transformer mpt_base() {
+  transformer t;
+  t.norm = norm_kind::layer_unbiased;
+  t.position = position_kind::slopes;
+  t.projection = projection_kind::joined;
+  t.activation = activation_kind::gelu_exact;
+  t.names = {.words = "transformer.wte",
+             .layer = "transformer.blocks.",
+             .attention_norm = "norm_1",
+             .attention = "attn",
+             .joined = "Wqkv",
+             .out = "out_proj",
+             .mlp_norm = "norm_2",
+             .mlp = "ffn",
+             .up = "up_proj",
+             .down = "down_proj",
+             .last_norm = "transformer.norm_f"};
+  return t;
+}
 constexpr transformer llama_base() {
   transformer t;
   t.norm = norm_kind::rms;
@@ -194,19 +213,6 @@ constexpr transformer cohere_base() {
   t.layer = layer_kind::parallel_shared;
   t.position = position_kind::rotary_pairs;
   t.tied = true;
-  return t;
-}
-
-constexpr transformer mixtral_base() {
-  transformer t = llama_base();
-  t.experts.gated = t.experts.apart = true;
-  return t;
-}
-constexpr transformer gshard_base() {
-  transformer t = gpt2_base();
-  t.period = 2;
-  t.experts.period = 2, t.experts.first = 1;
-  t.experts.called = "moe";
   return t;
 }
 

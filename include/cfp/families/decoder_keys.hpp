@@ -1,7 +1,7 @@
 // Which keys of the configurations of decoders say what, family by family.
 #pragma once
 
-#include <cfp/families/config_rows.hpp>
+#include <cfp/families/scaling_keys.hpp>
 
 #include <cmath>
 
@@ -46,7 +46,7 @@ inline constexpr config_row llama_keys[] = {{"num_hidden_layers", size<&form::la
                                             {"vocab_size", size<&form::vocabulary>},
                                             {"max_position_embeddings", size<&form::positions>},
                                             {"rope_theta", maybe_real<&form::rope>},
-                                            {"rope_scaling", nothing},
+                                            {"rope_scaling", rope_scaling},
                                             {"initializer_range", maybe_real<&form::deviation>},
                                             {"attention_dropout", share<&form::attention_dropout>},
                                             {"tie_word_embeddings", flag<&form::tied>},
@@ -89,7 +89,7 @@ inline constexpr config_row neox_own[] = {{"intermediate_size", size<&form::hidd
                                           {"rotary_pct", turned_share},
                                           {"rotary_emb_base", maybe_real<&form::rope>},
                                           {"rope_theta", maybe_real<&form::rope>},
-                                          {"rope_scaling", nothing},
+                                          {"rope_scaling", rope_scaling},
                                           {"layer_norm_eps", real<&form::epsilon>},
                                           {"hidden_dropout", share<&form::residual_dropout, &form::embedding_dropout>},
                                           {"classifier_dropout", ignored},
@@ -117,7 +117,7 @@ inline constexpr config_row falcon_own[] = {{"num_kv_heads", maybe_size<&form::k
                                             {"layer_norm_epsilon", real<&form::epsilon>},
                                             {"hidden_dropout", share<&form::residual_dropout>},
                                             {"rope_theta", maybe_real<&form::rope>},
-                                            {"rope_scaling", nothing},
+                                            {"rope_scaling", rope_scaling},
                                             {"alibi", absent},
                                             {"bias", absent},
                                             {"parallel_attn", present},
@@ -169,41 +169,38 @@ inline constexpr config_row cohere_own[] = {{"layer_norm_eps", real<&form::epsil
                                             {"use_qk_norm", absent},
                                             {"attention_bias", absent}};
 
-template <long experts_form::*To>
-void of_experts(const config_file& f, const char* key, transformer& t) {
-  t.experts.*To = f.integer(key);
-}
-inline void expert_group(const config_file& f, const char* key, transformer& t) {
-  if (f.has(key)) t.experts.group = f.integer(key);
-}
-inline constexpr config_row mixtral_own[] = {{"rms_norm_eps", real<&form::epsilon>},
-                                             {"hidden_act", activation},
-                                             {"attention_bias", absent},
-                                             {"sliding_window", maybe_size<&form::window>},
-                                             {"num_local_experts", of_experts<&experts_form::count>},
-                                             {"num_experts_per_tok", of_experts<&experts_form::choices>},
-                                             {"group_size", expert_group},
-                                             {"capacity_factor", ignored},  // see experts_complete
-                                             {"router_aux_loss_coef", ignored},
-                                             {"router_jitter_noise", zero},
-                                             {"output_router_logits", ignored}};
-inline constexpr config_row gshard_own[] = {{"num_experts", of_experts<&experts_form::count>},
-                                            {"num_experts_per_tok", of_experts<&experts_form::choices>},
-                                            {"group_size", expert_group},
-                                            {"capacity_factor", ignored},
-                                            {"router_aux_loss_coef", ignored},
-                                            {"tie_word_embeddings", present}};
+// MPT's slopes are those of ALiBi's authors where the largest of them is 8.
+inline constexpr config_row mpt_own[] = {{"n_layers", size<&form::layers>},
+                                         {"n_heads", size<&form::heads>},
+                                         {"d_model", size<&form::width>},
+                                         {"vocab_size", size<&form::vocabulary>},
+                                         {"max_seq_len", size<&form::positions>},
+                                         {"expansion_ratio", ignored},  // see mpt_complete
+                                         {"emb_pdrop", share<&form::embedding_dropout>},
+                                         {"resid_pdrop", share<&form::residual_dropout>},
+                                         {"initializer_range", maybe_real<&form::deviation>},
+                                         {"no_bias", present},
+                                         {"norm_type", says<"low_precision_layernorm", "layernorm">},
+                                         {"layer_norm_epsilon", maybe_real<&form::epsilon>},
+                                         {"learned_pos_emb", ignored},  // there is none beside slopes
+                                         {"logit_scale", nothing},
+                                         {"embedding_fraction", is<1>},
+                                         {"init_device", ignored},
+                                         {"init_config", ignored},
+                                         {"tokenizer_name", ignored},
+                                         {"verbose", ignored},
+                                         {"attn_config.alibi", present},
+                                         {"attn_config.alibi_bias_max", is<8>},
+                                         {"attn_config.attn_impl", ignored},
+                                         {"attn_config.attn_pdrop", share<&form::attention_dropout>},
+                                         {"attn_config.attn_type", says<"multihead_attention">},
+                                         {"attn_config.attn_uses_sequence_id", absent},
+                                         {"attn_config.clip_qkv", maybe_real<&form::clip>},
+                                         {"attn_config.prefix_lm", absent},
+                                         {"attn_config.qk_ln", absent},
+                                         {"attn_config.softmax_scale", maybe_real<&form::score_scale>},
+                                         {"attn_config.model_type", ignored}};
 
-inline void experts_complete(const config_file& f, transformer& t) {
-  experts_form& e = t.experts;
-  e.hidden = t.inner();
-  e.capacity_factor = f.number("capacity_factor", static_cast<double>(e.choices));
-  e.balance = f.number("router_aux_loss_coef", e.balance);
-  const std::string count = f.has("num_experts") ? "num_experts" : "num_local_experts";
-  if (e.choices > e.count)
-    throw f.fail("num_experts_per_tok",
-                 "must be at most " + count + " " + std::to_string(e.count) + ", is " + std::to_string(e.choices));
-}
 inline void opt_complete(const config_file& f, transformer& t) {
   if (f.has("word_embed_proj_dim") && f.integer("word_embed_proj_dim") != t.width)
     throw f.fail("word_embed_proj_dim",
@@ -214,6 +211,9 @@ inline void neo_complete(const config_file& f, transformer& t) {
   const char* const key = "attention_types";
   const nlohmann::json all = {{{"global", "local"}, t.layers / 2}};
   if (!f.has(key) || f.at(key) != all) throw f.fail(key, "must be " + all.dump() + ", as the family has it");
+}
+inline void mpt_complete(const config_file& f, transformer& t) {
+  t.hidden = t.width * (f.has("expansion_ratio") ? f.integer("expansion_ratio") : 4);
 }
 inline void neox_complete(const config_file& f, transformer& t) {
   if (!f.flag("use_parallel_residual", true)) t.layer = layer_kind::norm_before;

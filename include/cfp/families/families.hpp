@@ -75,6 +75,16 @@ inline void group_tokens(transformer& t, const model_sizes& asked, const config_
 
 inline void build_decoder(const config_file& file, const model_sizes& asked, built_model& out) {
   transformer t = resized(read_decoder(file), asked, out);
+  if (t.image.size > 0) {
+    t.sequence = t.positions = t.image.rows();
+    out.inputs.image_rows = t.sequence, out.inputs.image_numbers = t.image.numbers();
+  } else if (t.sees_ahead) {  // it says which tokens were hidden; no byte of a text is 0
+    t.ignored_targets = true;
+    out.inputs.reads = {{"tokens", 0}, {"targets", 0}};
+    out.inputs.hidden_as = 0;
+  }
+  if (t.token_kinds > 0)
+    out.inputs.fixed["token_kinds"] = std::vector<std::int32_t>(static_cast<std::size_t>(t.batch * t.sequence), 0);
   if (t.position != position_kind::slopes)
     fits(file.has("n_positions") ? "n_positions" : "max_position_embeddings", t.sequence, t.positions, file);
   const experts_form& e = t.experts;
@@ -87,7 +97,7 @@ inline void build_decoder(const config_file& file, const model_sizes& asked, bui
   sizes.insert(sizes.end(), {{"vocabulary", t.vocabulary}, {"batch", t.batch}, {"sequence", t.sequence}});
   if (e.count > 0) sizes.push_back({"group", e.group});
   out.sizes = sizes_text(sizes);
-  out.inputs.positions = t.position == position_kind::learned;
+  out.inputs.positions = t.position == position_kind::learned && t.image.size == 0;
   out.inputs.first_position = t.skipped_positions;
   out.weights = public_layout(t);
   out.forward = decoder(t);

@@ -12,6 +12,8 @@ namespace cfp::inline v0_1::families {
 struct t5_config {
   long layers = 6, heads = 8, depth = 64, width = 512, hidden = 2048, vocabulary = 32128, buckets = 32, farthest = 128;
   double epsilon = 1e-6, dropout = 0;
+  bool gated = false;  ///< GEGLU in the place of ReLU
+  bool tied = true;    ///< the head's weight is that of the words
   long batch = 4, sequence = 32;
   bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
@@ -81,8 +83,11 @@ inline tensor t5_mlp(model& net, tensor x, const t5_config& c, const std::string
   net.scope(layer + ".layer_norm");
   const tensor normed = normalised(net, x, norms_of(c));
   net.scope(layer + ".DenseReluDense");
-  const tensor up = t5_linear(net, normed, "wi", hidden, embedding, 1 / std::sqrt(static_cast<double>(c.width)));
-  const tensor middle = dropped(relu(up), c.dropout);
+  const auto wide = [&](std::string_view name) {
+    return t5_linear(net, normed, name, hidden, embedding, 1 / std::sqrt(static_cast<double>(c.width)));
+  };
+  const tensor first = wide(c.gated ? "wi_0" : "wi");
+  const tensor inner = c.gated ? gated_gelu(first, wide("wi_1")) : relu(first), middle = dropped(inner, c.dropout);
   return add(x, dropped(t5_linear(net, middle, "wo", embedding, hidden, 1 / std::sqrt(static_cast<double>(c.hidden))),
                         c.dropout));
 }
@@ -124,8 +129,11 @@ inline graph t5(const t5_config& c) {
   net.scope("decoder.final_layer_norm");
   const tensor last = dropped(normalised(net, y, norms_of(c)), c.dropout);
   net.scope("");
-  net.recorded.loss =
-      mean_cross_entropy(scaled(dense(last, shared), 1 / std::sqrt(static_cast<double>(c.width))), targets).id;
+  const double narrow = 1 / std::sqrt(static_cast<double>(c.width));
+  const tensor head =
+      c.tied ? shared : net.weight("lm_head.weight", {{"vocabulary", c.vocabulary}, embedding}, {0, narrow});
+  const tensor logits = dense(last, head);
+  net.recorded.loss = mean_cross_entropy(c.tied ? scaled(logits, narrow) : logits, targets).id;
   return net.recorded;
 }
 

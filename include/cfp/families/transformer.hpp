@@ -21,6 +21,7 @@ enum class layer_kind : std::uint8_t {
   norm_before,      ///< x + f(norm x), one behind the other
   norm_behind,      ///< x + norm f(x)
   norm_around,      ///< x + norm f(norm x)
+  norm_after,       ///< norm (x + f(x))
   parallel,         ///< both of what the layer was given, each with a norm of its own
   parallel_shared,  ///< the same with one norm
 };
@@ -43,6 +44,38 @@ enum class projection_kind : std::uint8_t {
 
 enum class query_norm_kind : std::uint8_t { none, of_head, whole };
 
+/// How the frequencies of rotary positions are slowed.
+enum class turn_scaling_kind : std::uint8_t {
+  none,
+  all,         ///< all of them
+  wavelength,  ///< those that turn seldom in the length a model was first trained on, as Llama 3.1 has it
+  ramp,        ///< the same by the numbers of pairs (YaRN, arXiv 2309.00071)
+};
+struct turn_scaling {
+  turn_scaling_kind kind = turn_scaling_kind::none;
+  double factor = 1;          ///< the slowest turn so many times as slowly
+  double slow = 1, fast = 4;  ///< turns in the original length: below and above these all and none are slowed
+  double original = 8192;     ///< that length
+  double score_factor = 1;    ///< of scores, beside their scale
+};
+
+/// Attention whose keys and values are made of a few numbers of each token (`attention.hpp`).
+struct latent_form {
+  long keys = 0;     ///< so many, for keys and values; 0: attention is of the usual kind
+  long queries = 0;  ///< the same for queries; 0: they are made of the whole token
+  long still = 128, turned = 64,
+       values = 128;  ///< of each head: of query and key that do not turn and do, of the value
+};
+
+/// Images in the place of texts: squares of pixels, each a row of the sequence, behind a row that stands for the whole.
+struct image_form {
+  long size = 0;  ///< pixels of a side; 0: it is texts
+  long patch = 16, channels = 3;
+
+  constexpr long rows() const { return size / patch * (size / patch) + 1; }
+  constexpr long numbers() const { return channels * patch * patch; }  ///< of a row
+};
+
 /// Names of parameters, without ".weight" and ".bias": those of a layer behind `layer` and its number.
 struct weight_names {
   std::string_view words = "model.embed_tokens", positions{}, word_norm{}, layer = "model.layers.";
@@ -51,7 +84,7 @@ struct weight_names {
                    behind_attention{};
   std::string_view mlp_norm = "post_attention_layernorm", mlp = "mlp", gate = "gate_proj", up = "up_proj",
                    down = "down_proj", behind_mlp{};
-  std::string_view last_norm = "model.norm", head = "lm_head";
+  std::string_view last_norm = "model.norm", head = "lm_head", kinds{}, transform{}, transform_norm{}, first{};
 };
 
 /// A mixture of experts in the place of some layers' MLPs. Tokens are dispatched by GShard's einsums, so that shapes
@@ -60,14 +93,28 @@ struct experts_form {
   long count = 0;  ///< of a layer; 0: no layer has any
   long choices = 2, hidden = 3072;
   double capacity_factor = 2.0;  ///< places per expert: choices * tokens of a group / experts, times this / choices
-  double balance = 0.01;         ///< weight of the balancing loss
+  double balance = 0.01;         ///< weight of the balancing loss; 0: there is none
   long group = 0;                ///< tokens routed together; a multiple of the sequence; 0: a sequence
   bool gated = false;            ///< SwiGLU experts instead of GELU
   long period = 1, first = 0;    ///< layers that have experts: every so many, from this one on
-  std::string_view called = "block_sparse_moe";
-  bool apart = false;  ///< checkpoints have each expert by itself
+  bool apart = false;            ///< checkpoints have each expert by itself
+  bool in_rows = false;          ///< or the rows of all in one tensor
+  long dense_layers = 0;         ///< so many first layers have none
 
-  constexpr bool in_layer(long l) const { return count > 0 && l % period == first; }
+  bool logistic = false;    ///< gates are each expert's own, not shares of all
+  bool corrected = false;   ///< chosen by gates and a number of each expert beside them that is not trained
+  bool normalised = true;   ///< weights of answers: gates over the sum of those chosen, not as they are
+  double scale = 1;         ///< of what the experts answer together
+  long sets = 1, kept = 1;  ///< experts are in sets, of which a token chooses from so many
+  bool best_two = false;    ///< a set is as good as its best two experts, not as its best
+
+  long shared = 0;           ///< hidden numbers of an MLP that every token goes through beside; 0: there is none
+  bool shared_gate = false;  ///< its answer times a logistic gate of the token
+
+  std::string_view called = "block_sparse_moe", router = "gate", expert = "experts", gate = "w1", up = "w3",
+                   down = "w2", beside = "shared_experts";
+
+  constexpr bool in_layer(long l) const { return count > 0 && l >= dense_layers && l % period == first; }
 };
 
 /// A decoder with attention and an MLP, or experts, in each layer.
@@ -97,7 +144,15 @@ struct transformer {
   double score_scale = 0;               ///< of scores; 0: 1 / sqrt(depth)
   double score_cap = 0, logit_cap = 0;  ///< soft limits; 0: none
   double word_scale = 1, logit_scale = 1;
-  long window = 0;                           ///< keys that a query sees, itself included; 0: all
+  double clip = 0;  ///< of projections to queries, keys and values: from -clip to clip; 0: none
+  turn_scaling turns{};
+  latent_form latent{};
+  image_form image{};
+  bool sees_ahead = false;      ///< every token sees all others: an encoder
+  long token_kinds = 0;         ///< rows of a table that is added to the words, by the segment each is of; 0: none
+  bool last_norm = true;        ///< behind the last layer
+  bool head_transform = false;  ///< a dense layer, activation and norm before the head
+  long window = 0;              ///< keys that a query sees, itself included; 0: all
   long window_period = 1, window_first = 0;  ///< layers that have a window: every so many, from this one on
 
   double deviation = 0.02;                                                    ///< of the initial weights
@@ -111,6 +166,10 @@ struct transformer {
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 
   constexpr long head_depth() const { return depth > 0 ? depth : width / heads; }
+  constexpr long value_depth() const { return latent.keys > 0 ? latent.values : head_depth(); }
+  constexpr bool is_turned() const {
+    return position == position_kind::rotary || position == position_kind::rotary_pairs;
+  }
   constexpr long inner() const { return hidden > 0 ? hidden : 4 * width; }
   constexpr bool gated() const {
     return activation == activation_kind::gated_silu || activation == activation_kind::gated_gelu;

@@ -67,27 +67,61 @@ inline constexpr struct grouped_sum_t : contraction<"b h group q k, b h k d -> b
 inline constexpr struct merge_groups_t : movement<"b heads group s d -> b s (heads group d)", merge_groups_t> {
 } merge_groups;
 
+/// The same of keys that all heads share.
+inline constexpr struct shared_scores_t : contraction<"b h q d, b k d -> b h q k", shared_scores_t> {
+} shared_scores;
+
 /// Adds a table of positions to the scores of every sequence.
 inline constexpr struct add_positions_t : addition<"b h q k, q k h -> b h q k", add_positions_t> {
 } add_positions;
 
 namespace detail {
-// One element of the rotation of (x0, x1) by position * base^(-pair/pairs): that of row `out`, column `in`.
+// By how much pair p turns from one position to the next, base^(-p/pairs), and of that what is left where it is slowed:
+// `slow` of it where the share that is kept is 0, all where that is 1. The share is `kept` + `by_pair` p +
+// `by_frequency` base^(-p/pairs), between these.
 template <class T>
-CFP_HOST_DEVICE T rotation(T log_base, T per_pair, long position, long in, long pair, long out) {
+CFP_HOST_DEVICE T frequency(T log_base, T per_pair, T pair) {
+  return exp(-log_base * per_pair * pair);
+}
+template <class T>
+CFP_HOST_DEVICE T frequency(T log_base, T per_pair, T slow, T kept, T by_pair, T by_frequency, T pair) {
+  const T whole = frequency(log_base, per_pair, pair), share = kept + by_pair * pair + by_frequency * whole;
+  return whole * (slow + (T(1) - slow) * (share < T(0) ? T(0) : share > T(1) ? T(1) : share));
+}
+// One element of the rotation of (x0, x1) by an angle: that of row `out`, column `in`.
+template <class T>
+CFP_HOST_DEVICE T rotation(T angle, long in, long out) {
   if (in > 1 || out > 1) return in == out ? T(1) : T(0);
-  const T angle = static_cast<T>(position) * exp(-log_base * per_pair * static_cast<T>(pair));
   return in == out ? cos(angle) : in == 0 ? sin(angle) : -sin(angle);
 }
-struct rotary_input_t
-    : op<"... s (out pair) -> ... s (half pair); whole half out; index s half pair out", rotary_input_t> {
-  static constexpr bool derived = true;
+template <lit Rule, class Op>
+struct rotary_op : op<Rule, Op> {
   static constexpr linearity linear = linearity::all;
   static constexpr int scalars = 2;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T log_base, T per_pair, long position, long in, long pair, long out) {
-    return dz * rotation(log_base, per_pair, position, in, pair, out);
+  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, long position, long in, long pair, long out) {
+    return x * rotation(static_cast<T>(position) * frequency(log_base, per_pair, static_cast<T>(pair)), in, out);
   }
+};
+template <lit Rule, class Op>
+struct slowed_rotary_op : op<Rule, Op> {
+  static constexpr linearity linear = linearity::all;
+  static constexpr int scalars = 6;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, T slow, T kept, T by_pair, T by_frequency, long position,
+                                 long in, long pair, long out) {
+    const T turn = frequency(log_base, per_pair, slow, kept, by_pair, by_frequency, static_cast<T>(pair));
+    return x * rotation(static_cast<T>(position) * turn, in, out);
+  }
+};
+struct rotary_input_t
+    : rotary_op<"... s (out pair) -> ... s (half pair); whole half out; index s half pair out", rotary_input_t> {
+  static constexpr bool derived = true;
+};
+struct slowed_rotary_input_t
+    : slowed_rotary_op<"... s (out pair) -> ... s (half pair); whole half out; index s half pair out",
+                       slowed_rotary_input_t> {
+  static constexpr bool derived = true;
 };
 }  // namespace detail
 
@@ -96,13 +130,7 @@ struct rotary_input_t
 /// what lies behind the first 2 `pair` numbers stays as it is. (RoFormer, arXiv 2104.09864; the halves lie as in public
 /// checkpoints of LLaMA.)
 inline constexpr struct rotary_t
-    : op<"... s (half pair) -> ... s (out pair); whole half out; index s half pair out", rotary_t> {
-  static constexpr linearity linear = linearity::all;
-  static constexpr int scalars = 2;
-  template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, long position, long in, long pair, long out) {
-    return x * detail::rotation(log_base, per_pair, position, in, pair, out);
-  }
+    : detail::rotary_op<"... s (half pair) -> ... s (out pair); whole half out; index s half pair out", rotary_t> {
   static constexpr std::array<gradient_step, 1> gradient = {{
       {&info<detail::rotary_input_t>,
        detail::rotary_input_t::rule_source,
@@ -111,28 +139,47 @@ inline constexpr struct rotary_t
   }};
 } rotary;
 
+/// The same of frequencies that are slowed for longer sequences. Four more scalars: what the slowest are multiplied by,
+/// and which share of each is kept: a number, so much more with every pair, so much times the frequency, between 0 and
+/// 1. (Llama 3.1; YaRN, arXiv 2309.00071.)
+inline constexpr struct slowed_rotary_t
+    : detail::slowed_rotary_op<"... s (half pair) -> ... s (out pair); whole half out; index s half pair out",
+                               slowed_rotary_t> {
+  static constexpr std::array<gradient_step, 1> gradient = {{
+      {&info<detail::slowed_rotary_input_t>,
+       detail::slowed_rotary_input_t::rule_source,
+       {{{gradient_source::gradient, 0}}, 1},
+       {{0}, 1}},
+  }};
+} slowed_rotary;
+
 namespace detail {
 struct rotary_pairs_input_t
     : op<"... s (pair out) -> ... s (pair half); whole half out; index s half pair out", rotary_pairs_input_t> {
   static constexpr bool derived = true;
   static constexpr linearity linear = linearity::all;
-  static constexpr int scalars = 3;
+  static constexpr int scalars = 7;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T dz, T log_base, T per_pair, T turned, long position, long in, long pair, long out) {
+  CFP_HOST_DEVICE static T apply(T dz, T log_base, T per_pair, T slow, T kept, T by_pair, T by_frequency, T turned,
+                                 long position, long in, long pair, long out) {
     if (!(static_cast<T>(pair) < turned)) return in == out ? dz : T(0);
-    return dz * rotation(log_base, per_pair, position, in, pair, out);
+    const T turn = frequency(log_base, per_pair, slow, kept, by_pair, by_frequency, static_cast<T>(pair));
+    return dz * rotation(static_cast<T>(position) * turn, in, out);
   }
 };
 }  // namespace detail
 
-/// The same of neighbouring numbers, of the first `turned` pairs of each vector. Scalars: log(base), 1/turned, turned.
+/// The same of neighbouring numbers, of the first `turned` pairs of each vector. Scalars: log(base), 1/turned, the four
+/// of slowed frequencies (1, 0, 0, 0: as they are), turned.
 inline constexpr struct rotary_pairs_t
     : op<"... s (pair half) -> ... s (pair out); whole half out; index s half pair out", rotary_pairs_t> {
   static constexpr linearity linear = linearity::all;
-  static constexpr int scalars = 3;
+  static constexpr int scalars = 7;
   template <class T>
-  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, T turned, long position, long in, long pair, long out) {
-    return detail::rotary_pairs_input_t::apply(x, log_base, per_pair, turned, position, in, pair, out);
+  CFP_HOST_DEVICE static T apply(T x, T log_base, T per_pair, T slow, T kept, T by_pair, T by_frequency, T turned,
+                                 long position, long in, long pair, long out) {
+    return detail::rotary_pairs_input_t::apply(x, log_base, per_pair, slow, kept, by_pair, by_frequency, turned,
+                                               position, in, pair, out);
   }
   static constexpr std::array<gradient_step, 1> gradient = {{
       {&info<detail::rotary_pairs_input_t>,

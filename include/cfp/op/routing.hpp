@@ -45,6 +45,47 @@ inline constexpr struct combine_t
   }
 } combine;
 
+/// The same with gates as they are: combine[g, s, e, c] = dispatch[g, s, e, c] * gate[g, s, e].
+inline constexpr struct combine_gates_t
+    : op<"groups s experts, groups s experts -> groups s experts capacity; whole capacity; index capacity",
+         combine_gates_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate, T place, long c) {
+    const T one_based = T(static_cast<double>(c + 1));
+    return place > one_based || place < -one_based || (place < one_based && place > -one_based) ? T(0) : gate;
+  }
+} combine_gates;
+
+/// Where experts stand in sets of which a token may choose some alone (DeepSeek-V2, arXiv 2405.04434): the largest gate
+/// of each set, ...
+inline constexpr struct set_max_t : op<"groups s (sets experts) -> groups s sets; max experts", set_max_t> {
+  static constexpr bool statistic = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate) {
+    return gate;
+  }
+} set_max;
+
+/// ... the largest below that, ...
+inline constexpr struct set_second_t
+    : op<"groups s (sets experts), groups s sets -> groups s sets; max experts", set_second_t> {
+  static constexpr bool statistic = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate, T max) {
+    return gate < max ? gate : -infinity<T>;
+  }
+} set_second;
+
+/// ... and the gates of sets that were chosen (`queue_places` of sets); others are as if they were not there.
+inline constexpr struct of_chosen_sets_t
+    : op<"groups s (sets experts), groups s sets -> groups s (sets experts)", of_chosen_sets_t> {
+  static constexpr bool statistic = true;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T gate, T place) {
+    return place > T(0) || place < T(0) ? gate : -infinity<T>;
+  }
+} of_chosen_sets;
+
 /// Tokens to experts, and their answers back.
 inline constexpr struct to_experts_t
     : contraction<"groups s experts capacity, groups s in -> experts groups capacity in", to_experts_t> {

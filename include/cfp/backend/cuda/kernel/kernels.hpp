@@ -184,7 +184,7 @@ class kernels {
   }
   template <class Op>
   void add_one() {
-    if constexpr (std::is_same_v<Op, rotary_t> || std::is_same_v<Op, cfp::detail::rotary_input_t>) {
+    if constexpr (has_rotary_kernel<Op>) {
       add_rotary<Op>();
     } else if constexpr (Op::body == op_body::map) {
       using entry = detail::map_entry<functor_t<Op>, T, Queue>;

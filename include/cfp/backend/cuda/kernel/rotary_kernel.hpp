@@ -6,7 +6,15 @@
 #include <cfp/op/attention.hpp>
 #include <cfp/program/loop_nest.hpp>
 
+#include <type_traits>
+
 namespace cfp::inline v0_1::cuda {
+
+/// Operators that it is for.
+template <class Op>
+inline constexpr bool has_rotary_kernel =
+    std::is_same_v<Op, rotary_t> || std::is_same_v<Op, cfp::detail::rotary_input_t> ||
+    std::is_same_v<Op, slowed_rotary_t> || std::is_same_v<Op, cfp::detail::slowed_rotary_input_t>;
 
 /// `Op` is linear and reads the indices s, half, pair, out; of half and out, both of size 2, one is reduced and one is
 /// the result's.
@@ -38,9 +46,8 @@ struct rotary_kernel {
       for (int x = 0; x < 2; ++x) {
         CFP_UNROLL
         for (int j = 0; j < V; ++j)
-          turn[y][x][j] =
-              turned_back ? Op::apply(1.0f, c.scalar[0][0], c.scalar[0][1], position_first + s, y, c.first + k + j, x)
-                          : Op::apply(1.0f, c.scalar[0][0], c.scalar[0][1], position_first + s, x, c.first + k + j, y);
+          turn[y][x][j] = turned_back ? rotation(position_first + s, y, c.first + k + j, x)
+                                      : rotation(position_first + s, x, c.first + k + j, y);
       }
     }
     const long rows = c.rows();
@@ -65,6 +72,13 @@ struct rotary_kernel {
         store<T>(c.result[0], to + y * to_half, out);
       }
     }
+  }
+
+ private:
+  CFP_DEVICE float rotation(long position, long half, long pair, long out) const {
+    const auto& by = c.scalar[0];
+    if constexpr (Op::scalars == 2) return Op::apply(1.0f, by[0], by[1], position, half, pair, out);
+    else return Op::apply(1.0f, by[0], by[1], by[2], by[3], by[4], by[5], position, half, pair, out);
   }
 };
 
@@ -104,7 +118,7 @@ rotary_kernel<Op, T, V> bind_rotary(const call& c) {
     to[t]->along = 1;
     for (int d = 0; d < loops.depth; ++d) to[t]->stride[d] = loops.stride[t][d];
   }
-  for (int i = 0; i < 2; ++i) k.c.scalar[0][i] = static_cast<float>(c.op->scalars[i]);
+  for (int i = 0; i < Op::scalars; ++i) k.c.scalar[0][i] = static_cast<float>(c.op->scalars[i]);
   k.order = row_order(k.c);
   k.vectors = divisor(k.c.length / V);
   k.positions = divisor(c.size[s]);
