@@ -131,6 +131,15 @@ TEST_CASE("every family has as many parameters as its models are published with"
 }
 
 TEST_CASE("gradients of every family are those of its loss, on one rank and on two under random plans", "[heavy]") {
+  const auto check = [](const graph& g) {
+    gradient_options o;
+    o.mesh = "data=2";
+    o.plans = 2;
+    o.elements = 3;
+    const gradient_check c = check_gradients(g, o);
+    INFO(c.json());
+    CHECK(c.holds());
+  };
   for (const char* const model :
        {"opt-125m",   "gpt-neo-125m", "pythia-160m",       "gpt-j-6b",      "bloom-560m",       "falcon-7b",
         "falcon-40b", "mistral-7b",   "qwen2-7b",          "qwen3-8b",      "gemma-2b",         "gemma-2-9b",
@@ -138,14 +147,12 @@ TEST_CASE("gradients of every family are those of its loss, on one rank and on t
         "mpt-7b",     "dbrx",         "qwen1.5-moe-a2.7b", "qwen3-30b-a3b", "deepseek-v2-lite", "deepseek-v3",
         "bert-base",  "roberta-base"}) {
     INFO(model);
-    gradient_options o;
-    o.mesh = "data=2";
-    o.plans = 2;
-    o.elements = 3;
-    const gradient_check c = check_gradients(decoder(smallest(read_decoder(carried(model)))), o);
-    INFO(c.json());
-    CHECK(c.holds());
+    check(decoder(smallest(read_decoder(carried(model)))));
   }
+  t5_config c = read_t5(carried("t5-v1.1-small"));
+  c.layers = 1, c.heads = 4, c.depth = 4, c.width = 12, c.hidden = 16, c.vocabulary = 32, c.buckets = 8;
+  c.farthest = 6, c.dropout = 0, c.batch = 4, c.sequence = 8;
+  check(t5(c));
 }
 
 TEST_CASE("what a configuration says and no family here models is refused by its key") {
@@ -191,6 +198,26 @@ TEST_CASE("what a configuration says and no family here models is refused by its
   CHECK_THAT(mpt(R"({"alibi": false})"), Catch::StartsWith(file + "'attn_config.alibi' must be true, is false"));
   CHECK_THAT(mpt(R"({"sink": 4})"),
              Catch::StartsWith(file + "'attn_config.sink' says 4, which nobody here knows of this family"));
+  const auto deepseek = [&](const char* type, const std::string& more) {
+    return refused(R"({"model_type": ")" + std::string(type) + R"(", "hidden_size": 16, "intermediate_size": 24,
+      "vocab_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+      "max_position_embeddings": 16, "rms_norm_eps": 1e-6, "kv_lora_rank": 6, "qk_nope_head_dim": 4,
+      "qk_rope_head_dim": 4, "v_head_dim": 4, "n_routed_experts": 8, "num_experts_per_tok": 3,
+      "moe_intermediate_size": 8, "n_group": 4, )" +
+                   more + "}");
+  };
+  CHECK(deepseek("deepseek_v3", R"("topk_group": 2)") == "");
+  CHECK(deepseek("deepseek_v2", R"("topk_group": 2, "topk_method": "group_limited_greedy")") == "");
+  const std::pair<const char*, const char*> of_v3[] = {
+      {R"("topk_group": 1)", "'topk_group' must be at most n_group 4, of sets that have 3 experts together, is 1"},
+      {R"("topk_group": 2, "topk_method": "greedy")", "'topk_method' must be \"noaux_tc\", is \"greedy\""},
+      {R"("topk_group": 2, "scoring_func": "softmax")", "'scoring_func' must be \"sigmoid\", is \"softmax\""},
+      {R"("topk_group": 2, "ep_size": 8)", "'ep_size' must be 1, is 8"},
+      {R"("topk_group": 2, "rope_scaling": {"type": "yarn", "factor": 4, "mscale": 2, "mscale_all_dim": 1})",
+       "'rope_scaling.mscale' must be mscale_all_dim"}};
+  for (const auto& [more, why] : of_v3) CHECK_THAT(deepseek("deepseek_v3", more), Catch::StartsWith(file + why));
+  CHECK_THAT(deepseek("deepseek_v2", R"("norm_topk_prob": true, "routed_scaling_factor": 2)"),
+             Catch::StartsWith(file + "'routed_scaling_factor' must be 1 where norm_topk_prob is true"));
   const auto t5 = [&](const std::string& more) {
     return refused(R"({"model_type": "t5", "num_layers": 2, "num_heads": 4, "d_kv": 4, "d_model": 16, "d_ff": 24,
       "vocab_size": 32, "relative_attention_num_buckets": 8, "layer_norm_epsilon": 1e-6, )" +

@@ -107,7 +107,8 @@ inline tensor latent_heads(model& net, tensor x, const transformer& t, long laye
   const tensor key = rows(x, "kv_a_proj_with_mqa.rope", embedding, {"turned", a.turned});
   const tensor kept = of_heads(few, "kv_b_proj.k", keys, a.still), v = of_heads(few, "kv_b_proj.v", keys, a.values);
   const tensor by_content = scores(still, kept);
-  const tensor by_place = shared_scores(turned(query, t, a.turned), turned(key, t, a.turned));
+  const tensor turned_query = turned(query, t, a.turned), turned_key = turned(key, t, a.turned);
+  const tensor by_place = shared_scores(turned_query, turned_key);
   return merge_heads(weighted_sum(shares(add(by_content, by_place), t, layer), v));
 }
 

@@ -66,14 +66,16 @@ inline experts_result experts_layer(model& net, tensor x, const experts_form& e,
   const tensor back = from_experts(
       e.normalised ? combine(gates, place, chosen_sum(gates, place), capacity) : combine_gates(gates, place, capacity),
       answers);
-  const tensor apart = joined.size > 1 ? ungroup_tokens(back, joined, size_of{"s", sequence}) : back;
-  const tensor y = e.scale != 1 ? scaled(apart, e.scale) : apart;
-  if (e.balance == 0) return {y, {}};
+  const auto answered = [&] {
+    const tensor apart = joined.size > 1 ? ungroup_tokens(back, joined, size_of{"s", sequence}) : back;
+    return e.scale != 1 ? scaled(apart, e.scale) : apart;
+  };
+  if (e.balance == 0) return {answered(), {}};
   // mean over groups of experts * sum over experts of (share of first choices) * (mean gate)
   const double n = static_cast<double>(of_group);
   const tensor mass = gate_mass(gates);  // before the other: in what order operands are made, compilers may choose
   const tensor uneven = imbalance(first_choices(place), mass);
-  return {y, scaled(uneven, e.balance * static_cast<double>(e.count) / (n * n * static_cast<double>(groups)))};
+  return {answered(), scaled(uneven, e.balance * static_cast<double>(e.count) / (n * n * static_cast<double>(groups)))};
 }
 
 /// The graph of a loss and what layers of experts add to it.
