@@ -4,8 +4,8 @@ a forward pass in numpy has of them, and write them back as they were, to the bi
 import json, os, struct, sys
 import numpy as np
 import families
-from families import (ROWS, SEED, SEQ, TEXT, Weights, attend, bloom, cfp, falcon, folder, gpt2, gpt_neox, heads_of,
-                      llama_like, loss_of, rms_norm, rotate_half, run, silu, small_config)
+from families import (ROWS, SEED, SEQ, TEXT, Weights, attend, bloom, cfp, dbrx, deepseek, falcon, folder, gpt2, gpt_neox,
+                      heads_of, llama_like, loss_of, rms_norm, rotate_half, run, silu, small_config, vit)
 
 TYPES = {"F32": 4, "F16": 2, "BF16": 2}
 
@@ -141,6 +141,74 @@ def llama_tensors(c):
     if kind not in ("gemma", "gemma2"): yield "lm_head.weight", v, d
 
 
+def deepseek_tensors(c):
+    d, v, n = c["hidden_size"], c["vocab_size"], c["num_attention_heads"]
+    still, turned, of_value, few = c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["v_head_dim"], c["kv_lora_rank"]
+    yield "model.embed_tokens.weight", v, d
+
+    def mlp(h, m):
+        yield h + "gate_proj.weight", m, d
+        yield h + "up_proj.weight", m, d
+        yield h + "down_proj.weight", d, m
+
+    for l in range(c["num_hidden_layers"]):
+        a, b = f"model.layers.{l}.self_attn.", f"model.layers.{l}.mlp."
+        yield a + "q_proj.weight", n * (still + turned), d
+        yield a + "kv_a_proj_with_mqa.weight", few + turned, d
+        yield a + "kv_a_layernorm.weight", few
+        yield a + "kv_b_proj.weight", n * (still + of_value), few
+        yield a + "o_proj.weight", d, n * of_value
+        yield f"model.layers.{l}.input_layernorm.weight", d
+        yield f"model.layers.{l}.post_attention_layernorm.weight", d
+        if l < c["first_k_dense_replace"]:
+            yield from mlp(b, c["intermediate_size"])
+            continue
+        yield b + "gate.weight", c["n_routed_experts"], d
+        for e in range(c["n_routed_experts"]): yield from mlp(f"{b}experts.{e}.", c["moe_intermediate_size"])
+        yield from mlp(b + "shared_experts.", c["n_shared_experts"] * c["moe_intermediate_size"])
+    yield "model.norm.weight", d
+    yield "lm_head.weight", v, d
+
+
+def dbrx_tensors(c):
+    d, v, n, kv = c["d_model"], c["vocab_size"], c["n_heads"], c["attn_config"]["kv_n_heads"]
+    f, e = c["ffn_config"]["ffn_hidden_size"], c["ffn_config"]["moe_num_experts"]
+    yield "transformer.wte.weight", v, d
+    for l in range(c["n_layers"]):
+        h = f"transformer.blocks.{l}."
+        yield h + "norm_attn_norm.norm_1.weight", d
+        yield h + "norm_attn_norm.attn.Wqkv.weight", d // n * (n + 2 * kv), d
+        yield h + "norm_attn_norm.attn.out_proj.weight", d, d
+        yield h + "norm_attn_norm.norm_2.weight", d
+        yield h + "ffn.router.layer.weight", e, d
+        for w in ("w1", "v1", "w2"): yield f"{h}ffn.experts.mlp.{w}", e * f, d
+    yield "transformer.norm_f.weight", d
+    yield "lm_head.weight", v, d
+
+
+def vit_tensors(c):
+    d, m, size = c["hidden_size"], c["intermediate_size"], c["patch_size"]
+    e = "vit.embeddings."
+    yield e + "cls_token", 1, 1, d
+    yield e + "position_embeddings", 1, (c["image_size"] // size) ** 2 + 1, d
+    yield e + "patch_embeddings.projection.weight", d, c["num_channels"], size, size
+    yield e + "patch_embeddings.projection.bias", d
+    for l in range(c["num_hidden_layers"]):
+        h = f"vit.encoder.layer.{l}."
+        for name, i, o in (("attention.attention.query", d, d), ("attention.attention.key", d, d),
+                           ("attention.attention.value", d, d), ("attention.output.dense", d, d),
+                           ("intermediate.dense", d, m), ("output.dense", m, d)):
+            yield f"{h}{name}.weight", o, i
+            yield f"{h}{name}.bias", o
+        for name in ("layernorm_before", "layernorm_after"):
+            yield f"{h}{name}.weight", d
+            yield f"{h}{name}.bias", d
+    yield "vit.layernorm.weight", d
+    yield "vit.layernorm.bias", d
+    yield "classifier.weight", c["num_labels"], d
+    yield "classifier.bias", c["num_labels"]
+
+
 def mixtral(w, c, ids):
     x, n, m = w("model.embed_tokens.weight")[ids], c["num_attention_heads"], c["num_key_value_heads"]
     for l in range(c["num_hidden_layers"]):
@@ -176,6 +244,26 @@ def parts_of(tensors, c):  # of joined weights what the forward passes call thei
             n, kv = c["num_attention_heads"], c["num_key_value_heads"]
             h = c["hidden_size"] // n
             for part, rows in zip("qkv", np.split(x, [n * h, (n + kv) * h])): out[f"{stem}.{part}.{end}"] = rows
+        if stem.endswith("Wqkv"):
+            n, kv = c["n_heads"], c["attn_config"]["kv_n_heads"]
+            h = c["d_model"] // n
+            for part, rows in zip("qkv", np.split(x, [n * h, (n + kv) * h])): out[f"{stem}.{part}.{end}"] = rows
+        if name.rsplit(".", 2)[-2:-1] == ["mlp"] and end in ("w1", "v1", "w2"):  # of dbrx: the rows of all experts
+            rows = x.reshape(c["ffn_config"]["moe_num_experts"], -1, x.shape[1])
+            out[name + ".weight"] = rows.transpose(0, 2, 1) if end == "w2" else rows
+        if c["model_type"] == "deepseek_v2":
+            if stem.endswith(("q_proj", "kv_b_proj")):
+                heads = x.reshape(c["num_attention_heads"], -1, x.shape[1])
+                parts = ("nope", "rope") if stem.endswith("q_proj") else ("k", "v")
+                for part, rows in zip(parts, np.split(heads, [c["qk_nope_head_dim"]], 1)):
+                    out[f"{stem}.{part}.{end}"] = rows.reshape(-1, x.shape[1])
+            if stem.endswith("kv_a_proj_with_mqa"):
+                for part, rows in zip(("latent", "rope"), np.split(x, [c["kv_lora_rank"]])):
+                    out[f"{stem}.{part}.{end}"] = rows
+        if ".experts.0." in name:  # one by one: stacked
+            count = c.get("n_routed_experts") or c.get("num_local_experts")
+            out[name.replace(".experts.0.", ".experts.")] = np.stack(
+                [tensors[name.replace(".experts.0.", f".experts.{e}.")] for e in range(count)])
         if stem.endswith("gate_up_proj"):
             for part, rows in zip(("gate", "up"), np.split(x, 2)): out[f"{stem}.{part}.{end}"] = rows
     return out
@@ -186,7 +274,9 @@ ALL = {"gpt2": (gpt2, gpt2_tensors, "F32", 1, "transformer."), "bloom-560m": (bl
        "pythia-160m": (gpt_neox, neox_tensors, "F16", 2, ""), "falcon-7b": (falcon, falcon_tensors, "BF16", 2, ""),
        "falcon-40b": (falcon, falcon_tensors, "F32", 1, ""), "llama-3-8b": (llama_like, llama_tensors, "BF16", 3, ""),
        "qwen3-8b": (llama_like, llama_tensors, "BF16", 1, ""), "gemma-2-9b": (llama_like, llama_tensors, "F32", 2, ""),
-       "phi-3-mini": (llama_like, llama_tensors, "BF16", 2, ""), "mixtral-8x7b": (mixtral, llama_tensors, "F32", 2, "")}
+       "phi-3-mini": (llama_like, llama_tensors, "BF16", 2, ""), "mixtral-8x7b": (mixtral, llama_tensors, "F32", 2, ""),
+       "deepseek-v2-lite": (deepseek, deepseek_tensors, "BF16", 2, ""), "dbrx": (dbrx, dbrx_tensors, "BF16", 1, ""),
+       "vit-base": (vit, vit_tensors, "F32", 1, "")}
 
 
 def write_checkpoint(at, tensors, kind, files):
