@@ -28,7 +28,8 @@ class config_file {
   }
 
   bad_input fail(const std::string& key, const std::string& why) const {
-    return bad_input(path + ": key '" + key + "' " + why);
+    const std::string quoted = nlohmann::json(key).dump();  // in one line, whatever a key is made of
+    return bad_input(path + ": key '" + quoted.substr(1, quoted.size() - 2) + "' " + why);
   }
   /// Whether a key says something; "attn_config.alibi" is that of an object in the file.
   bool has(const char* key) const { return find(key) != nullptr; }

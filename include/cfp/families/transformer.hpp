@@ -54,17 +54,17 @@ enum class turn_scaling_kind : std::uint8_t {
 struct turn_scaling {
   turn_scaling_kind kind = turn_scaling_kind::none;
   double factor = 1;          ///< the slowest turn so many times as slowly
-  double slow = 1, fast = 4;  ///< turns in the original length: below and above these all and none are slowed
+  double slow = 1, fast = 4;  ///< turns in the original length: what turns less is slowed by the factor, more not
   double original = 8192;     ///< that length
   double score_factor = 1;    ///< of scores, beside their scale
 };
 
 /// Attention whose keys and values are made of a few numbers of each token (`attention.hpp`).
 struct latent_form {
-  long keys = 0;     ///< so many, for keys and values; 0: attention is of the usual kind
-  long queries = 0;  ///< the same for queries; 0: they are made of the whole token
-  long still = 128, turned = 64,
-       values = 128;  ///< of each head: of query and key that do not turn and do, of the value
+  long keys = 0;                  ///< so many, for keys and values; 0: attention is of the usual kind
+  long queries = 0;               ///< the same for queries; 0: they are made of the whole token
+  long still = 128, turned = 64;  ///< numbers of each head's query and key that do not turn, and that do
+  long values = 128;              ///< of its value
 };
 
 /// Images in the place of texts: squares of pixels, each a row of the sequence, behind a row that stands for the whole.
