@@ -11,6 +11,7 @@
 
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/core/bad_input.hpp>
+#include <cfp/export/report/report_view.hpp>
 #include <cfp/model/batch.hpp>
 #include <cfp/model/training.hpp>
 #include <cfp/session/values.hpp>
@@ -75,6 +76,9 @@ class session {
   void compare_with(const std::string& path);
   /// What else each decision could do and what that costs, and where other plans lose; milliseconds per step.
   std::string explain();
+  /// Of the plan, with those people use beside it: what `write_report` makes a page of. Throws bad_input for a plan
+  /// from a file, of which nothing was measured.
+  report_view report();
 
   /// Trains so many steps under the plan and on one rank, each from where training begins.
   verification verify(const batch_source& batches, long steps = 10);
@@ -104,4 +108,5 @@ class session {
 
 #if !defined(CFP_COMPILED)
 #include <cfp/session/implementation.hpp>
+#include <cfp/session/session_report.hpp>
 #endif
