@@ -13,7 +13,7 @@ function plan_row(p, most) {
   const bar = make('div', {class: 'share'}, make('i', {style: 'width:' + wide + '%;background:var(--' + ink + ')'}));
   const number = text => make('td', {class: 'num'}, text);
   return make('tr', {class: p.found ? 'found' : ''}, name, make('td', {style: 'width:26%'}, bar), number(ms(p.step_ms)),
-    number(digits(p.step_ms / data.predicted_ms, 3) + '×'), number(bytes(p.peak_bytes)));
+    number(digits(p.step_ms / data.predicted_ms, 4) + '×'), number(bytes(p.peak_bytes)));
 }
 function show_plans() {
   const shown = 14, most = Math.max(...data.plans.slice(0, shown).map(p => p.step_ms));

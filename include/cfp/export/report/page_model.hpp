@@ -7,6 +7,7 @@ inline constexpr char page_model[] = R"js(
 const busy_all = data.places.reduce((n, p) => n + p.busy_ms, 0);
 const most_ms = Math.max(1e-12, ...data.decisions.map(d => d.operators_ms + d.collectives_ms));
 const takes = d => d.operators_ms + d.collectives_ms;
+const works = d => data.in_order ? d.operators_ms : takes(d);  // what collectives take is beside that
 const is_idle = d => takes(d) < 5e-3 && d.sent_bytes === 0 && (d.kind !== 'part' || d.choices < 2);
 const kinds = {part: 'what a part of a block splits', rest: 'how a weight of several parts rests', forms:
   'the forms a tensor is held in for its readers', placement: 'how a gradient is added up', 'all weights':
@@ -22,7 +23,7 @@ function decision_row(n) {
   const d = data.decisions[n];
   return make('button', {class: 'row', 'data-decision': n, 'aria-pressed': 'false', onclick: () => select(n, false)},
     make('span', {}, d.label + (d.count > 1 ? ' ×' + d.count : '')), make('code', {}, d.choice), share_bar(d),
-    make('span', {class: 'num'}, ms(takes(d))));
+    make('span', {class: 'num'}, ms(works(d))));
 }
 function rows_of(numbers) {
   const shown = numbers.filter(n => !is_idle(data.decisions[n])), rest = numbers.filter(n => !shown.includes(n));
@@ -33,7 +34,7 @@ function rows_of(numbers) {
 }
 function segment_box(s, n, open) {
   const all = s.blocks.flatMap(b => b.decisions).concat(s.shared);
-  const time = all.reduce((sum, d) => sum + takes(data.decisions[d]), 0);
+  const time = all.reduce((sum, d) => sum + works(data.decisions[d]), 0);
   const box = make('details', {class: 'segment', 'data-segment': n}, make('summary', {},
     make('b', {}, s.label), s.count > 1 ? make('span', {class: 'times'}, '×' + s.count) : null,
     data.places.length > 1 ? make('span', {class: 'soft'}, 'stage ' + s.stage) : null,
@@ -101,12 +102,12 @@ function select(n, from_timeline) {
   if (innerWidth <= 900) at('details').scrollIntoView({block: 'start', behavior: 'smooth'});
 }
 function no_details() {
-  const longest = data.decisions.map((d, n) => [takes(d), n]).sort((a, b) => b[0] - a[0]).slice(0, 8);
+  const longest = data.decisions.map((d, n) => [works(d), n]).sort((a, b) => b[0] - a[0]).slice(0, 8);
   at('details').replaceChildren(make('h2', {}, 'A decision'), make('p', {class: 'hint'},
     'Click one, here, in the model or in the timeline, to see what it takes and what else it could be. The longest:'),
     ...longest.map(([, n]) => make('button', {class: 'row', style: 'grid-template-columns:minmax(0,1fr) 76px',
       onclick: () => select(n, false)}, make('span', {}, data.decisions[n].label), make('span', {class: 'num'},
-      ms(takes(data.decisions[n]))))));
+      ms(works(data.decisions[n]))))));
 }
 function show_model() {
   const longest = Math.max(...data.segments.map(s => s.count));
@@ -117,8 +118,9 @@ function show_model() {
     return segment_box(s, n, open);
   }));
   at('model-hint').textContent = several(data.segments.reduce((n, s) => n + s.count, 0), 'segment') +
-    ' of parallel blocks, equal ones that choose alike once (×). A choice says what each mesh axis splits; a bar is ' +
-    'time of operators (blue) and of collectives (pink).';
+    ' of parallel blocks, equal ones that choose alike once (×). A choice says what each mesh axis splits. ' +
+    (data.in_order ? 'Times are of operators; bars are these (blue) and collectives (pink), most of them beside.' :
+      'Bars are parts by themselves (blue) and conversions to them (pink), times both.');
   no_details();
 }
 )js";

@@ -51,7 +51,7 @@ function draw_axis(pen, wide, high, scale) {
     pen.lineTo(x + 0.5, high);
     pen.stroke();
     const exact = Math.max(3, Math.ceil(Math.log10(Math.max(t, step) / step)) + 2);
-    pen.fillText(t < step / 2 ? '0' : digits(t, exact) + ' ms', x, timeline.top - 10);
+    pen.fillText(t < step / 2 ? '0' : digits(t, exact) + ' ms', Math.min(x, wide - 26), timeline.top - 10);
   }
 }
 // Work that is narrower than a pixel is drawn as one with its neighbours.
@@ -75,7 +75,8 @@ function draw_row(pen, row, scale, colours) {
     pen.beginPath();
     pen.rect(x, row.y, wide - 3, row.high);
     pen.clip();
-    pen.fillText(name_of(w), x + 4, row.y + row.high - 5.5);
+    const brief = name_of(w).replace(/^[^ ,]*?\.(\d+)\./, '$1 ');  // from the layer's number on
+    pen.fillText(brief, x + 4, row.y + row.high - 5.5);
     pen.restore();
   }
   pen.globalAlpha = 1;

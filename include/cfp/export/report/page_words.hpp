@@ -90,7 +90,7 @@ function header() {
   const tiles = at('tiles');
   tiles.append(tile('a step takes', ms(data.predicted_ms), under(data.times)));
   const limit = data.limit_bytes;
-  tiles.append(tile('memory of a device at most', bytes(data.predicted_peak_bytes),
+  tiles.append(tile('memory of a device', bytes(data.predicted_peak_bytes),
     limit ? meter(data.predicted_peak_bytes / limit) : null,
     under(limit ? percent(data.predicted_peak_bytes / limit) + ' of ' + bytes(limit) : 'no limit')));
   const devices = (data.axes || []).reduce((n, a) => n * a.size, 1);
@@ -104,7 +104,7 @@ function header() {
   const rivals = data.plans.filter(p => p.kind !== 'found' && !p.found && p.fits);
   if (rivals.length) {
     const best = rivals.reduce((a, b) => a.step_ms < b.step_ms ? a : b);
-    tiles.append(tile('against the best other plan', digits(best.step_ms / data.predicted_ms, 3) + '×',
+    tiles.append(tile('the best other plan takes', digits(best.step_ms / data.predicted_ms, 4) + '×',
       under(best.plan + ': ' + ms(best.step_ms))));
   }
   at('footer').textContent = [several(data.operators, 'operator') + ' with those of training',
