@@ -105,6 +105,12 @@ void add_saved_plans(CLI::App& app, arguments& a) {
   app.add_option("--save-header", a.save_header, "write the found plan as a C++ header that the compiler checks");
 }
 
+void add_report(CLI::App& app, arguments& a) {
+  app.add_option("--plan,plan", a.plan, "with --machine: a saved plan of this model, in the place of the one found");
+  app.add_option("-o,--output", a.page, "the page to write, one file that any browser opens");
+  app.add_option("--trace", a.trace, "write the timeline too, for Perfetto and chrome://tracing");
+}
+
 void add_summary(CLI::App& app, arguments& a) { app.add_option("--summary", a.summary, "write the summary as JSON"); }
 
 void add_machine(CLI::App& app, arguments& a) {
@@ -206,13 +212,14 @@ void add_steps(CLI::App& app, arguments& a, long least) {
 }
 
 enum part : unsigned {
-  trains = 1,      // from a text
-  steps = 2,       // that many
-  compares = 4,    // with the plans people use
-  describes = 8,   // plans for a machine that is described too
-  measures = 16,   // to find its plan
-  saves = 32,      // plans
-  summarises = 64  // as JSON
+  trains = 1,       // from a text
+  steps = 2,        // that many
+  compares = 4,     // with the plans people use
+  describes = 8,    // plans for a machine that is described too
+  measures = 16,    // to find its plan
+  saves = 32,       // plans
+  summarises = 64,  // as JSON
+  reports = 128     // as a page
 };
 struct command {
   const char* name;
@@ -236,6 +243,8 @@ constexpr command commands[] = {
      summarises},
     {"explain", "find a plan; say what else each decision could do, where other plans lose, and what memory is worth",
      &program::explain, plans | describes},
+    {"report", "find a plan, or take a saved one, and write a page of it: choices, timeline, memory, other plans",
+     &program::report_plan, measures | describes | reports},
     {"sweep", "measure the machine here: products, memory, collectives; its file plans for machines like it",
      &program::sweep, 0},
     {"schedule", "show what the ranks of a pipeline do when, how long they stand idle and what they keep",
@@ -263,6 +272,7 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
   if (c.has(measures)) add_measuring(app, a);
   if (c.has(saves)) add_saved_plans(app, a);
   if (c.has(summarises)) add_summary(app, a);
+  if (c.has(reports)) add_report(app, a);
   if (c.has(trains)) add_training(app, a);
   if (c.has(steps)) add_steps(app, a, c.run == &program::verify ? 1 : 0);
   if (c.run == &program::train)

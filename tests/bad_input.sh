@@ -97,7 +97,7 @@ refused() {  # refused WORDS COMMAND ARGUMENTS...: at once, whatever it would ta
   fi
 }
 long=(--model "$tiny" "${small[@]}" --steps 100000)
-commands="the commands are run, plan, verify, train, compare, analyse, explain, sweep, schedule, export, completion"
+commands="the commands are run, plan, verify, train, compare, analyse, explain, report, sweep, schedule, export, completion"
 refused "foo: it is no command; $commands" foo
 refused "train takes no 7;" train --model "$tiny" 7
 refused "--foo: it is no command; $commands" --foo
@@ -106,6 +106,21 @@ for option in model layers batch seq vocabulary mesh backend type deadline memor
               save-plan save-header summary steps rate schedule clip text tokens save-state load-state save-weights load-weights seed save-every; do
   refused "--$option: its value is an empty text" train "${long[@]}" --$option ''
 done
+# Reports: what is wrong ends them before anything is planned, and nothing is written.
+there=(report --model "$tiny" --machine a100-8)
+refused "report needs -o FILE: where the page is written" "${there[@]}"
+refused "--output: its value is missing" "${there[@]}" -o
+refused "-o $dir/none/plan.html: cannot be written: No such file or directory" "${there[@]}" -o "$dir/none/plan.html"
+refused "-o $dir: cannot be written: what is there is no file" "${there[@]}" -o "$dir"
+refused "--trace $dir/none/trace.json: cannot be written: No such file or directory" "${there[@]}" -o "$dir/plan.html" --trace "$dir/none/trace.json"
+refused "one file for this and for -o, and one would overwrite the other" "${there[@]}" -o "$dir/plan.html" --trace "$dir/plan.html"
+refused "--plan $dir: it is a directory, give a file" "${there[@]}" "$dir" -o "$dir/plan.html"
+refused "plan $dir/no: cannot be read" "${there[@]}" "$dir/no" -o "$dir/plan.html"
+refused "give the --machine that it is priced on" report --model "$tiny" --plan "$dir/plan" -o "$dir/plan.html"
+refused "--mesh: a saved plan says its own mesh; leave it out" "${there[@]}" "$dir/no" --mesh x=8 -o "$dir/plan.html"
+refused "--stages: it is of a machine that is described" report --model "$tiny" --stages 2 -o "$dir/plan.html"
+echo '{"version": 1, "mesh": {"x": 8}}' > "$dir/plan"; refused "plan $dir/plan: the plan must have 'model'" "${there[@]}" --plan "$dir/plan" -o "$dir/plan.html"
+[ ! -e "$dir/plan.html" ] && [ ! -e "$dir/plan.html.new" ] || { echo "FAILED: a report that was refused left a file"; failed=1; }
 for list in 2,,4 ,2 2,; do refused "--stages: an element of its list is empty, got: $list" plan --model "$tiny" --machine a100-8 --stages $list; done
 refused "--machine: its value is an empty text" plan --model "$tiny" --machine ''
 refused "--save-machine: its value is an empty text" sweep --save-machine ''

@@ -134,6 +134,14 @@ says "ms +[0-9.]+ +found, more than there is" "$cfp" explain "${tight[@]:1}" --s
 holds "$folder/curve.json" '"curve"' '"fits": false' '"fits": true'
 says "every operator by itself" "$cfp" plan --model "$model" --machine a100-pcie-4 --seq 16 --mesh x=4 --unfused --save-plan "$folder/there.json"
 holds "$folder/there.json" '"decisions"'
+# A page of a plan, and its timeline (what they say: report_data.py); a plan of another model is none of this one's.
+says "^mesh x=4: a step takes [0-9.]+ ms, a device at most [0-9.]+ GiB" "$cfp" report --model "$model" --machine a100-pcie-4 --seq 16 --unfused "$folder/there.json" -o "$folder/plan.html" \
+  --trace "$folder/trace.json"
+holds "$folder/plan.html" '<script type="application/json" id="data">' '"predicted_ms"'
+holds "$folder/trace.json" '"traceEvents"'
+code=0
+"$cfp" report --model "$model" --machine a100-pcie-4 --seq 32 --unfused --plan "$folder/there.json" -o "$folder/other.html" > "$folder/out" 2> "$folder/err" || code=$?
+{ [ "$code" = 2 ] && grep -q "is of model 'tiny_gpt.json .*sequence=16 .*', this is '.*sequence=32" "$folder/err" && [ ! -e "$folder/other.html" ]; } || { echo "FAILED: a report of another model's plan: $code"; cat "$folder/err"; exit 1; }
 # --json: the summary and nothing else. Each is one object, as jq and others read it.
 is_json() {  # is_json COMMAND...
   "$@" --json > "$folder/out" 2> "$folder/err" || { echo "FAILED: $* --json"; cat "$folder/out" "$folder/err"; exit 1; }
@@ -148,6 +156,8 @@ is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --stages 2 --laye
 is_json "$cfp" train "${common[@]}" --steps 2 --summary "$folder/also.json"
 holds "$folder/out" '"training"'
 diff "$folder/out" "$folder/also.json"
+is_json "$cfp" report --model "$model" --machine a100-8 --seq 16 --mesh x=8 -o "$folder/plan.html"
+holds "$folder/out" '"page"'
 is_json "$cfp" schedule 1f1b
 holds "$folder/out" '"ms": 30' '"idle"'
 is_json "$cfp" sweep --mesh gpu=1 --seconds 0.01 --most 1024

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # docs_commands.sh CFP SOURCE: a block of a page that begins with "$ cfp ..." shows what that prints: its lines, from the first
-# one on, as far as they are shown ("..." leaves some out).
+# one on, as far as they are shown ("..." leaves some out). What it writes goes into a folder of its own.
 set -uo pipefail
 cfp=$(realpath "$1")
 cd "$2"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 failed=0 blocks=0
 command='' shown=()
 compare() {
   local said line at=0
   blocks=$((blocks + 1))
   read -ra words <<< "${command#cfp }"
-  said=$("$cfp" "${words[@]}" 2>&1) || { echo "$page: '$command' fails: $said"; failed=1; return; }
+  said=$(cd "$folder" && "$cfp" "${words[@]}" 2>&1) || { echo "$page: '$command' fails: $said"; failed=1; return; }
   mapfile -t lines <<< "$said"
   local free=0
   for line in "${shown[@]}"; do

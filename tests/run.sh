@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/packages.sh
 packages+=(clang libclang-rt-dev coinor-libcbc-dev libopenmpi-dev openmpi-bin libboost-context-dev clang-format-14 python3-numpy)  # the second compiler of the compile-time tests, and its fuzzer; the solver to compare ours with; ranks as processes; emulated threads of GPUs; what families compute
+if grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then packages+=(chromium python3-websocket); fi  # reports are opened; elsewhere it is a snap, and that test is skipped
 install_packages
 
 configure() {  # configure FOLDER OPTIONS...

@@ -15,6 +15,7 @@ int analyse(const arguments&);         ///< blocks, segments, search space, what
 int explain(const arguments&);         ///< what else decisions could do, where other plans lose, what memory is worth
 int sweep(const arguments&);           ///< measures the machine here and writes its file
 int schedule(const arguments&);        ///< what the ranks of a pipeline do when, and what that costs: nothing is run
+int report_plan(const arguments&);     ///< finds a plan, or takes a saved one, and writes a page of it
 int export_plan(const arguments&);     ///< a saved plan in other forms
 
 }  // namespace program

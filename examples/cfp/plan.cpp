@@ -1,5 +1,6 @@
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "described.hpp"
 
 #if defined(CFP_WITH_GPUS)
 #include <cfp/profile/gpu_here.hpp>
@@ -23,20 +24,21 @@ cfp::instruction_device gpu() {
 
 const std::string nothing = "--machine simulates and runs nothing: leave out ";
 
-// Plans for a machine that is described, on all its meshes or the one given; nothing is trained.
-int plan_for_machine(const arguments& a) {
+}  // namespace
+
+// On all its meshes or the one given; nothing is trained.
+described_plan plan_there(const arguments& a, bool folded) {
   if (a.is_given("--axes") && a.is_given("--mesh"))
     throw bad_input("--axes: it says which meshes are tried, and --mesh is the only one; leave one out");
   if (a.backend == "mpi") throw bad_input(nothing + "--backend mpi");
   const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
-  arguments sized = a;  // what people train there, unless said otherwise
-  if (!a.is_given("--batch")) sized.batch = 4l * m.devices();
-  if (!a.is_given("--seq")) sized.sequence = 1024;
-  const long rows = rows_of(sized.batch, a.micro_batches);
-  const bool folded = a.save_plan.empty() && a.save_header.empty();
-  const cfp::families::built_model net = make_model(sized, rows, a.layers, m.devices(), folded);
+  described_plan out{a, {}, {}};
+  if (!a.is_given("--batch")) out.sized.batch = 4l * m.devices();
+  if (!a.is_given("--seq")) out.sized.sequence = 1024;
+  const long rows = rows_of(out.sized.batch, a.micro_batches);
+  out.net = make_model(out.sized, rows, a.layers, m.devices(), folded);
   cfp::machine_plan_options o = a.machine_plan();
-  o.name = a.model + " " + net.sizes;
+  o.name = a.model + " " + out.net.sizes;
   if (a.explain) o.curve = 12;
   if (a.backend == "cuda") {
     try {
@@ -45,16 +47,36 @@ int plan_for_machine(const arguments& a) {
       throw bad_input(std::string("--backend cuda: ") + e.what());
     }
   }
-  const cfp::machine_plan found = cfp::plan_for(net.forward, m, o);
+  out.found = a.plan.empty() ? cfp::plan_for(out.net.forward, m, o) : cfp::price_saved(out.net.forward, m, a.plan, o);
   clear_progress();
-  std::cout << a.model << ": " << net.sizes
-            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n")
-            << found;
+  return out;
+}
+
+void check_fits(const arguments& a, const cfp::machine_plan& found) {
   if (!found.fits())
     throw bad_input(found.unfit + "; take more --memory (bytes)" +
                     (a.recompute == "none" ? ", leave out --recompute" : "") +
                     ", a smaller --batch, more --micro-batches, another --machine or --optimizer" +
-                    (o.type == cfp::number::float32 ? ", or --type bfloat16" : ""));
+                    (a.machine_plan().type == cfp::number::float32 ? ", or --type bfloat16" : ""));
+}
+
+void check_planning(const arguments& a) {
+  for (const char* const option : {"--against", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
+    if (!a.machine.empty() && a.is_given(option)) throw bad_input(nothing + option);
+  for (const char* const option : {"--stages", "--axes", "--recompute", "--unfused", "--seconds", "--together"})
+    if (a.machine.empty() && a.is_given(option))
+      throw bad_input(std::string(option) + ": it is of a machine that is described, give --machine too");
+}
+
+namespace {
+
+int plan_for_machine(const arguments& a) {
+  const described_plan there = plan_there(a, a.save_plan.empty() && a.save_header.empty());
+  const cfp::machine_plan& found = there.found;
+  std::cout << a.model << ": " << there.net.sizes
+            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n")
+            << found;
+  check_fits(a, found);
   answer(a, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);
   if (!a.save_header.empty()) found.save_header(a.save_header);
@@ -64,13 +86,9 @@ int plan_for_machine(const arguments& a) {
 }  // namespace
 
 int plan(const arguments& a) {
-  for (const char* const option :
-       {"--plan", "--against", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
-    if (!a.machine.empty() && a.is_given(option)) throw bad_input(nothing + option);
+  if (!a.machine.empty() && a.is_given("--plan")) throw bad_input(nothing + "--plan");
+  check_planning(a);
   if (!a.machine.empty()) return a.stages.empty() ? plan_for_machine(a) : plan_in_stages(a);
-  for (const char* const option : {"--stages", "--axes", "--recompute", "--unfused", "--seconds", "--together"})
-    if (a.is_given(option))
-      throw bad_input(std::string(option) + ": it is of a machine that is described, give --machine too");
   prepared p = prepare(a);
   introduce(p, a);
   const cfp::found_plan& found = plan_and_print(p, a);

@@ -1,16 +1,20 @@
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "described.hpp"
 
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/plan_in_stages.hpp>
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace program {
 
-// Plans in stages for a machine that is described; nothing is trained.
-int plan_in_stages(const arguments& a) {
+// Nothing is trained.
+described_stages stages_there(const arguments& a) {
   using cfp::bad_input;
   for (const char* const option : {"--together", "--profile"})
     if (a.is_given(option))
@@ -19,14 +23,15 @@ int plan_in_stages(const arguments& a) {
     throw bad_input("--micro-batches: a pipeline has 2 or more, got: 1; leave it out for those that take least");
   if (a.backend != "threads") throw bad_input("--backend: plans in stages are simulated, leave it out");
   const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
-  arguments sized = a;
+  described_stages out{a, {}, {}};
+  arguments& sized = out.sized;
   if (!a.is_given("--batch")) sized.batch = 4l * m.devices();
   if (!a.is_given("--seq")) sized.sequence = 1024;
   rows_of(sized.batch, a.micro_batches);  // or it says why they are not whole
   const auto model = [&](long rows) { return make_model(sized, rows, a.layers, 1).forward; };
-  const cfp::families::built_model net = make_model(sized, sized.batch, a.layers, 1);
+  out.net = make_model(sized, sized.batch, a.layers, 1);
   cfp::machine_plan_options o = a.machine_plan();
-  o.name = a.model + " " + net.sizes;
+  o.name = a.model + " " + out.net.sizes;
   const std::vector<int> places = a.stages == std::vector<int>{0} ? std::vector<int>{} : a.stages;
   for (auto p = places.begin(); p != places.end(); ++p)
     if (*p == 0 || std::find(places.begin(), p, *p) != p)
@@ -38,16 +43,24 @@ int plan_in_stages(const arguments& a) {
   std::optional<cfp::stages_plan> found = cfp::plan_in_stages(model, sized.batch, m, o, places, &why);
   clear_progress();
   if (!found) throw bad_input(why);
-  std::cout << a.model << ": " << net.sizes << '\n' << *found;
-  if (a.explain) std::cout << "\neach stage by itself, by sums of parts\n" << found->explain();
-  answer(a, found->json());
-  found->model = a.model + " " + make_model(sized, found->plan.rows, a.layers, 1).sizes;  // of a micro-batch
-  if (!a.save_header.empty()) found->save_header(a.save_header);
+  out.found = *std::move(found);
+  return out;
+}
+
+int plan_in_stages(const arguments& a) {
+  described_stages there = stages_there(a);
+  const arguments& sized = there.sized;
+  cfp::stages_plan& found = there.found;
+  std::cout << a.model << ": " << there.net.sizes << '\n' << found;
+  if (a.explain) std::cout << "\neach stage by itself, by sums of parts\n" << found.explain();
+  answer(a, found.json());
+  found.model = a.model + " " + make_model(sized, found.plan.rows, a.layers, 1).sizes;  // of a micro-batch
+  if (!a.save_header.empty()) found.save_header(a.save_header);
   if (a.save_plan.empty()) return 0;
-  found->save_plan(a.save_plan);
+  found.save_plan(a.save_plan);
   std::cout << "\nto train under it, with the same model and batch: cfp train --plan " << a.save_plan << "\n  --mesh "
-            << cfp::to_string(found->plan.layout.whole()) << " --micro-batches " << found->plan.micro_batches
-            << " --batch " << sized.batch << " --seq " << sized.sequence << " --type " << cfp::name_of(o.type) << '\n';
+            << cfp::to_string(found.plan.layout.whole()) << " --micro-batches " << found.plan.micro_batches
+            << " --batch " << sized.batch << " --seq " << sized.sequence << " --type " << found.type << '\n';
   return 0;
 }
 

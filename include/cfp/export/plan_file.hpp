@@ -3,6 +3,7 @@
 
 #include <cfp/core/bad_input.hpp>
 #include <cfp/export/plan_names.hpp>
+#include <cfp/export/plan_outline.hpp>
 #include <cfp/export/stages_file.hpp>
 #include <cfp/file/json_reader.hpp>
 #include <cfp/model/checked.hpp>
@@ -94,6 +95,27 @@ namespace detail {
 class plan_reader : json_reader<bad_input> {
  public:
   plan_reader(std::string_view text, const std::string& where) : json_reader(text, where), where_(where) {}
+
+  [[nodiscard]] plan_outline outline() const {
+    const json all = parsed();
+    if (!all.is_object()) refuse("the plan must be an object, got " + std::string(all.type_name()));
+    std::string axes;
+    for (const auto& [axis, size] : object(member(all, "the plan", "mesh"), "'mesh'").items())
+      axes += (axes.empty() ? "" : ",") + axis + "=" + shown(size);
+    plan_outline out;
+    out.model = text(member(all, "the plan", "model"), "'model'");
+    try {
+      out.mesh = read_mesh(axes);
+    } catch (const bad_input& e) {
+      refuse(e.what());
+    }
+    if (!has_stages(out.mesh)) return out;
+    const json& passes = member(object(member(all, "the plan", "stages"), "'stages'"), "'stages'", "micro_batches");
+    if (!passes.is_number_integer() || passes < 1 || passes > 1000000)
+      refuse("'micro_batches' must be a whole number from 1 to 1000000, is " + shown(passes));
+    out.micro_batches = passes.get<int>();
+    return out;
+  }
 
   [[nodiscard]] saved_plan read(const std::string& model, const graph& g, const mesh_shape& mesh,
                                 const decision_graph& d) const {
@@ -202,6 +224,11 @@ class plan_reader : json_reader<bad_input> {
 };
 
 }  // namespace detail
+
+/// Of a plan that `to_json` wrote. Throws bad_input as `read_plan` does.
+inline plan_outline outline_of_plan(std::string_view text, const std::string& where) {
+  return detail::plan_reader(text, where).outline();
+}
 
 /// Reads what `to_json` wrote. Throws bad_input, a sentence that begins with `where`, for a plan of another version,
 /// model or mesh, for decisions and choices that this model has not, and for what is no plan.

@@ -17,9 +17,10 @@ struct plan {
   std::string name;
   std::vector<int> choices;  ///< per decision
   sharding shards;
-  program code;             ///< lowered, memory planned; in stages that of the first place
-  double additive_ms = 0;   ///< sum of the parts
-  double predicted_ms = 0;  ///< from unique segments run whole
+  program code;                      ///< lowered, memory planned; in stages that of the first place
+  double additive_ms = 0;            ///< sum of the parts
+  double predicted_ms = 0;           ///< from unique segments run whole
+  std::vector<double> segment_ms{};  ///< what each of them takes, where they were run: the rest lies between them
   double solve_seconds = 0;
   long beside_bytes = 0;  ///< that the device of a rank takes for the program beside what it plans; 0: not known
   /// Of a plan in stages the programs of all places, and the graph these are of; else none.

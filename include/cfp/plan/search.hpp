@@ -169,10 +169,12 @@ class plan_search {
     const bool known = profiler_.knows(p.choices);  // or its segments differ from what its parts are thought to take
     p.additive_ms = evaluate(costs_.expected, p.choices).time;
     p.predicted_ms = segments_.between(p, costs());
+    p.segment_ms.clear();
     for (std::size_t i = 0; i < segments_.size(); ++i) {
       const double whole = segments_.whole(p, i, profiler_, again);
       if (known) corrections_[i].add(p.choices, whole - segments_.parts(p, i, costs()));
       p.predicted_ms += whole;
+      p.segment_ms.push_back(whole);
     }
   }
 

@@ -48,6 +48,9 @@ class segment_times {
   /// The decisions of a segment that have a choice.
   const std::vector<int>& decisions(std::size_t i) const { return nodes_[i]; }
 
+  /// The segment of a decision.
+  int of(int node) const { return at(node); }
+
   /// Milliseconds of a segment of this plan, run whole by a `profiler`.
   template <class Profiler>
   double whole(const plan& p, std::size_t i, Profiler& measure_with, bool again = false) const {

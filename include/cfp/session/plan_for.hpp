@@ -3,6 +3,8 @@
 //   std::cout << cfp::plan_for(my_model(config), cfp::load_machine("h100-8.json"));
 #pragma once
 
+#include <cfp/export/plan_outline.hpp>
+#include <cfp/export/report/report_view.hpp>
 #include <cfp/profile/machine/machine.hpp>
 #include <cfp/session/machine_plan_options.hpp>
 
@@ -61,11 +63,14 @@ struct machine_plan {
 
   bool fits() const { return !meshes.empty() && meshes.front().fastest() != nullptr; }
   std::string json() const;  ///< of all plans
+  /// Of the found plan, with all others beside it: what `write_report` makes a page of. Throws bad_input where nothing
+  /// fits, or layers stand for many.
+  report_view report() const;
   void save_plan(const std::string& path) const;
   void save_header(const std::string& path) const;
 
   struct details;
-  std::shared_ptr<const details> of{};  ///< graph, mesh and decisions of the found plan
+  std::shared_ptr<const details> of{};  ///< what the found plan was made of
 };
 std::ostream& operator<<(std::ostream&, const machine_plan&);
 
@@ -76,8 +81,17 @@ machine load_machine(const std::string& path);
 /// `fits`.
 machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& options = {});
 
+/// What a saved plan says of itself. Throws bad_input for what is none.
+plan_outline saved_outline(const std::string& path);
+
+/// A plan that was saved, priced there beside those people use on its mesh; it may not fit either. Throws bad_input
+/// where it is of another model or in stages, too.
+machine_plan price_saved(const graph& forward, const machine& m, const std::string& path,
+                         const machine_plan_options& options = {});
+
 }  // namespace cfp
 
 #if !defined(CFP_COMPILED)
+#include <cfp/session/machine_report.hpp>
 #include <cfp/session/plan_for_implementation.hpp>
 #endif

@@ -9,6 +9,7 @@
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/mesh_search.hpp>
+#include <cfp/profile/machine/described_times.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
 #include <cfp/program/stages/stage_mesh.hpp>
@@ -23,6 +24,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -31,6 +33,10 @@ struct machine_plan::details {
   mesh_shape mesh;
   decision_graph decisions;
   std::string id;
+  cfp::machine on{};
+  cost_graph sums{};                     ///< of parts
+  std::vector<double> instruction_ms{};  ///< of the plan's program
+  priced taken{};                        ///< what is said of the plan
 };
 
 namespace detail {
@@ -70,6 +76,23 @@ inline machine_plan begun(const machine_plan_options& o, const machine& m, const
   out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
   out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
   return out;
+}
+
+// Takes one of the plans of a mesh.
+inline void take(machine_plan& out, const evaluated& e, const graph& g, mesh_plans of, const machine& m,
+                 const machine_options& options) {
+  out.best = e.p;
+  out.operators_ms = e.when.operators;
+  out.exposed_ms = e.when.exposed;
+  const auto is_folded = [](const operation& op) { return op.times > 1; };  // then its program is that of few layers
+  if (std::none_of(g.operations.begin(), g.operations.end(), is_folded)) out.memory = split_of(out.best.code, g);
+  out.lines = lines_of(out.best, g, of.decisions, of.plans.sums);
+  std::vector<double> ms;
+  described_times times(m, of.mesh, options.known);
+  for (const instruction& i : out.best.code.code) ms.push_back(times(i, out.best.code, g));
+  const machine_plan::priced taken{e.p.name, "found", e.when.ms, e.peak, e.fits, e.gap};
+  out.of = std::make_shared<machine_plan::details>(machine_plan::details{
+      g, of.mesh, std::move(of.decisions), out.model, m, std::move(of.plans.sums), std::move(ms), taken});
 }
 
 // How it is trained is `how`.
@@ -136,15 +159,7 @@ CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, 
   if (!detail::splits(first.decisions) && first.mesh.devices() > 1)
     throw bad_input("mesh " + to_string(first.mesh) + " divides nothing of the model (" + o.name +
                     "); take another mesh");
-  out.best = found->p;
-  out.operators_ms = found->when.operators;
-  out.exposed_ms = found->when.exposed;
-  const auto is_folded = [](const operation& op) { return op.times > 1; };  // then its program is that of few layers
-  if (std::none_of(g.operations.begin(), g.operations.end(), is_folded))
-    out.memory = detail::split_of(out.best.code, g);
-  out.lines = detail::lines_of(out.best, g, first.decisions, first.plans.sums);
-  out.of = std::make_shared<machine_plan::details>(
-      machine_plan::details{g, first.mesh, std::move(first.decisions), out.model});
+  detail::take(out, *found, g, std::move(first), m, options);
   return out;
 }
 

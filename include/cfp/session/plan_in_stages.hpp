@@ -24,8 +24,16 @@ std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long row
                                           const machine_plan_options& o = {}, const std::vector<int>& places = {},
                                           std::string* why_none = nullptr);
 
+/// A plan in stages that was saved, priced there beside those people use in such stages; it may not fit. `rows`: of a
+/// step; `o.name`: of the model of a micro-batch's rows. Throws bad_input where it is of another model, or a stage
+/// begins inside of a segment.
+stages_plan price_saved_stages(const forward_of_rows& model, long rows, const machine& m, const std::string& path,
+                               const machine_plan_options& o = {});
+
 }  // namespace cfp
 
 #if !defined(CFP_COMPILED)
 #include <cfp/session/plan_in_stages_implementation.hpp>
+#include <cfp/session/price_saved_stages.hpp>
+#include <cfp/session/stages_report.hpp>
 #endif

@@ -11,6 +11,7 @@
 
 #include <cfp/backend/own_kernels.hpp>
 #include <cfp/core/bad_input.hpp>
+#include <cfp/export/report/report_view.hpp>
 #include <cfp/model/batch.hpp>
 #include <cfp/model/stored_weight.hpp>
 #include <cfp/model/training.hpp>
@@ -76,6 +77,9 @@ class session {
   void compare_with(const std::string& path);
   /// What else each decision could do and what that costs, and where other plans lose; milliseconds per step.
   std::string explain();
+  /// Of the plan, with those people use beside it: what `write_report` makes a page of. Throws bad_input for a plan
+  /// from a file, of which nothing was measured.
+  report_view report();
 
   /// Trains so many steps under the plan and on one rank, each from where training begins.
   verification verify(const batch_source& batches, long steps = 10);
@@ -113,4 +117,5 @@ class session {
 
 #if !defined(CFP_COMPILED)
 #include <cfp/session/implementation.hpp>
+#include <cfp/session/session_report.hpp>
 #endif

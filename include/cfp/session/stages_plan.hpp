@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/block/decision.hpp>
+#include <cfp/export/report/report_view.hpp>
 #include <cfp/plan/plan.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
 #include <cfp/session/values.hpp>
@@ -39,6 +40,7 @@ struct stages_plan {
   std::shared_ptr<const details> of{};
 
   std::string json() const;
+  report_view report() const;  ///< what `write_report` makes a page of
   /// Writes what a session of mesh "stage=..." reads (`use_plan`); `model` must be its name. Throws bad_input.
   void save_plan(const std::string& path) const;
   /// Writes C++ that the compiler checks; its namespace is the file's name.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -18,17 +19,13 @@ struct program_memory {
   long resting = 0;
 };
 
-/// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
-/// form it reads them, all else it is given is there while it runs. Gradients that are measured before they are used
-/// wait for those of all other parts; there are no more of them, in any moment, than parts whose backward has run, and
-/// those keep nothing for it any more. What it is given of `remade` values is computed again, and kept by nobody.
-inline program_memory memory_of(const program& p, const graph& g, const std::vector<int>& remade = {}) {
-  std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size()), waits(p.buffers.size()),
-      early(p.buffers.size());  // made before the first of several passes, for all of them
-  for (const instruction& i : p.code)
-    if (i.kind == instruction::compute && g.at(i.op).op == &info<square_norm_t>)
-      for (const instruction& part : p.parts(i))
-        if (!p[part.in[0]].local.empty()) waits[static_cast<std::size_t>(p[part.in[0]].root)] = true;
+namespace detail {
+
+struct saved_buffers_t {
+  std::vector<bool> saved, early;  // roots: made before backward for it; before the first of several passes, for all
+};
+inline saved_buffers_t saved_buffers(const program& p, const graph& g) {
+  std::vector<bool> forward(p.buffers.size()), saved(p.buffers.size()), early(p.buffers.size());
   for (std::size_t at = 0; at < p.code.size(); ++at) {
     const instruction& i = p.code[at];
     const bool back = i.again || g.at(i.op).when != phase::forward, once = static_cast<int>(at) < p.begin;
@@ -42,6 +39,22 @@ inline program_memory memory_of(const program& p, const graph& g, const std::vec
       if (once) early[root] = true;
     }
   }
+  return {std::move(saved), std::move(early)};
+}
+
+}  // namespace detail
+
+/// Of a part lowered alone, what it is given counts as well: activations its backward operations read are kept in the
+/// form it reads them, all else it is given is there while it runs. Gradients that are measured before they are used
+/// wait for those of all other parts; there are no more of them, in any moment, than parts whose backward has run, and
+/// those keep nothing for it any more. What it is given of `remade` values is computed again, and kept by nobody.
+inline program_memory memory_of(const program& p, const graph& g, const std::vector<int>& remade = {}) {
+  const auto [saved, early] = detail::saved_buffers(p, g);
+  std::vector<bool> waits(p.buffers.size());
+  for (const instruction& i : p.code)
+    if (i.kind == instruction::compute && g.at(i.op).op == &info<square_norm_t>)
+      for (const instruction& part : p.parts(i))
+        if (!p[part.in[0]].local.empty()) waits[static_cast<std::size_t>(p[part.in[0]].root)] = true;
   const auto is_remade = [&](int v) { return std::find(remade.begin(), remade.end(), v) != remade.end(); };
   program_memory m;
   long kept_in_arena = 0, kept_outside = 0, waiting = 0, for_all_passes = 0;

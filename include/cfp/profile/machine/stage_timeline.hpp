@@ -4,6 +4,7 @@
 
 #include <cfp/core/bad_input.hpp>
 #include <cfp/pipeline/simulate_pipeline.hpp>
+#include <cfp/profile/machine/stream_events.hpp>
 #include <cfp/program/schedule.hpp>
 
 #include <algorithm>
@@ -33,9 +34,10 @@ namespace detail {
 class stage_simulation {
  public:
   stage_simulation(const std::vector<program>& along, const std::vector<std::vector<double>>& ms, double contention,
-                   double hand_over, bool is_alone = false)
-      : along_(along), ms_(ms), contention_(contention), hand_over_(hand_over), is_alone_(is_alone),
+                   double hand_over, bool is_alone = false, std::vector<stream_events>* seen = nullptr)
+      : along_(along), ms_(ms), contention_(contention), hand_over_(hand_over), is_alone_(is_alone), seen_(seen),
         ranks_(along.size()) {
+    if (seen != nullptr) seen->assign(along.size(), {});
     for (std::size_t r = 0; r < along.size(); ++r) ranks_[r].order = order_of(along[r]);
   }
 
@@ -75,12 +77,12 @@ class stage_simulation {
   static constexpr double never = std::numeric_limits<double>::infinity();
   struct issued {
     int at = 0;
-    double left = 0;
+    double left = 0, begin = -1;  // begin: when it first went on
   };
   struct rank {
     stream_order order;
-    std::size_t at = 0;  // what operators do, or wait to do
-    double left = 0;     // of that
+    std::size_t at = 0;             // what operators do, or wait to do
+    double left = 0, begun_at = 0;  // of that
     bool begun = false, waited = false;
     std::array<std::deque<issued>, streams_beside> beside;  // on its way, the first of them first
     std::array<bool, streams_beside> now{};                 // which of them go on
@@ -128,6 +130,7 @@ class stage_simulation {
       const instruction& i = along_[r].code[x.at];
       const double takes = ms_[r][x.at];
       if (i.beside) {
+        came(r);
         std::deque<issued>& own = x.beside[static_cast<std::size_t>(stream_of(i))];
         own.push_back({static_cast<int>(x.at), takes + (own.empty() && !i.crosses() ? hand_over_ : 0)});
         continue;
@@ -136,8 +139,10 @@ class stage_simulation {
         x.waited = true;
         return;
       }
+      came(r);
       if (!(takes > 0)) continue;
       x.begun = true;
+      x.begun_at = now_;
       x.left = takes + (std::exchange(x.waited, false) ? hand_over_ : 0);
       return;
     }
@@ -151,23 +156,39 @@ class stage_simulation {
       done[r] = step * rate(r);
       for (std::size_t n = 0; n < streams_beside; ++n) beside[r][n] = ranks_[r].now[n] ? step * side_rate(r, n) : 0;
     }
+    for (rank& x : ranks_)
+      for (std::size_t n = 0; n < streams_beside; ++n)
+        if (x.now[n] && x.beside[n].front().begin < 0) x.beside[n].front().begin = now_;
     now_ += step;
     const double rounding = 1e-12 * now_;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       rank& x = ranks_[r];
       if (x.begun) {
         out.busy[r] += step;
-        if ((x.left -= done[r]) <= rounding) x.begun = false, ++x.at;
+        if ((x.left -= done[r]) <= rounding) {
+          see(r, static_cast<int>(x.at), -1, x.begun_at);
+          x.begun = false, ++x.at;
+        }
       }
       for (std::size_t n = 0; n < streams_beside; ++n)
-        if (x.now[n] && (x.beside[n].front().left -= beside[r][n]) <= rounding) x.beside[n].pop_front();
+        if (x.now[n] && (x.beside[n].front().left -= beside[r][n]) <= rounding) {
+          see(r, x.beside[n].front().at, static_cast<int>(n), x.beside[n].front().begin);
+          x.beside[n].pop_front();
+        }
     }
+  }
+  void see(std::size_t r, int instruction, int stream, double begin) {
+    if (seen_ != nullptr && now_ > begin) (*seen_)[r].work.push_back({instruction, stream, 0, begin, now_});
+  }
+  void came(std::size_t r) {
+    if (seen_ != nullptr) (*seen_)[r].came.push_back({static_cast<int>(ranks_[r].at), now_});
   }
 
   const std::vector<program>& along_;
   const std::vector<std::vector<double>>& ms_;
   const double contention_, hand_over_;
   const bool is_alone_;  // nobody waits for another rank
+  std::vector<stream_events>* const seen_;
   std::vector<rank> ranks_;
   double now_ = 0;
 };
@@ -176,10 +197,11 @@ class stage_simulation {
 
 /// Simulates a step of programs that `lower_stages` made. `ms[r][i]` is the time of instruction i of program r alone,
 /// of a send and its receive the same; `contention` and `hand_over` as for one program. Throws bad_input for programs
-/// that wait for one another.
+/// that wait for one another. `seen`: gets what it saw of each.
 inline stage_timeline simulate(const std::vector<program>& along, const std::vector<std::vector<double>>& ms,
-                               double contention = 1, double hand_over = 0) {
-  return detail::stage_simulation(along, ms, contention, hand_over).run();
+                               double contention = 1, double hand_over = 0,
+                               std::vector<stream_events>* seen = nullptr) {
+  return detail::stage_simulation(along, ms, contention, hand_over, false, seen).run();
 }
 
 /// The same, each program by itself: what it sends or receives takes its time, and the other one is always there.

@@ -29,29 +29,46 @@ inline alternative alternative_at(int choice, double price, const solution& solv
   return {choice, solved.time + price, price, true};
 }
 
-/// For all nodes at once, if no table needs splitting. For a graph without a memory limit. Dominance would drop what is
-/// asked for.
-inline std::optional<std::vector<alternative>> alternatives_by_elimination(const cost_graph& g, const solution& solved,
-                                                                           const solve_options& options) try {
+struct times_through_t {
+  double least = infinite_time;         // of all plans
+  std::vector<std::vector<double>> of;  // of those that make a choice of a node; infinite: there is none
+};
+/// What the best plan takes through each choice of each node, if no table needs splitting. For a graph without a memory
+/// limit. Dominance would drop what is asked for.
+inline std::optional<times_through_t> times_through(const cost_graph& g, const solve_options& options) try {
   const problem p = make_problem(g);
   elimination e(p, options.max_entries / 2, work_meter(options).left() / 4, options.stop);
   if (!e.exact()) return std::nullopt;
   e.run(0);
   e.run_through();
-  const double optimum = solved.optimal ? e.total() : solved.time;
-  std::vector<alternative> out(g.nodes.size());
-  for (std::size_t n = 0; n < out.size(); ++n) {
-    std::size_t next = p.nodes[n].size();
-    for (std::size_t c = 0; c < p.nodes[n].size(); ++c) {
-      if (p.nodes[n].original[c] == solved.choices[n] || e.through_choice(n, c) == infinite_time) continue;
-      if (next == p.nodes[n].size() || e.through_choice(n, c) < e.through_choice(n, next)) next = c;
-    }
-    if (next < p.nodes[n].size())
-      out[n] = alternative_at(p.nodes[n].original[next], e.through_choice(n, next) - optimum, solved);
+  times_through_t out{e.total(), {}};
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    out.of.emplace_back(g.nodes[n].time.size(), infinite_time);
+    for (std::size_t c = 0; c < p.nodes[n].size(); ++c)
+      out.of[n][static_cast<std::size_t>(p.nodes[n].original[c])] = e.through_choice(n, c);
   }
   return out;
 } catch (const stopped&) {
   return std::nullopt;
+}
+
+/// For all nodes at once.
+inline std::optional<std::vector<alternative>> alternatives_by_elimination(const cost_graph& g, const solution& solved,
+                                                                           const solve_options& options) {
+  const std::optional<times_through_t> through = times_through(g, options);
+  if (!through) return std::nullopt;
+  const double optimum = solved.optimal ? through->least : solved.time;
+  std::vector<alternative> out(g.nodes.size());
+  for (std::size_t n = 0; n < out.size(); ++n) {
+    const std::vector<double>& ms = through->of[n];
+    std::size_t next = ms.size();
+    for (std::size_t c = 0; c < ms.size(); ++c) {
+      if (static_cast<int>(c) == solved.choices[n] || ms[c] == infinite_time) continue;
+      if (next == ms.size() || ms[c] < ms[next]) next = c;
+    }
+    if (next < ms.size()) out[n] = alternative_at(static_cast<int>(next), ms[next] - optimum, solved);
+  }
+  return out;
 }
 
 /// By solving once more for every node, its choice forbidden, each time within an equal share of the budget that is

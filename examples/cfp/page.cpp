@@ -1,0 +1,121 @@
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "described.hpp"
+
+#include <cfp/export/report/report_page.hpp>
+#include <cfp/export/report/trace_file.hpp>
+#include <cfp/session/first_process.hpp>
+#include <cfp/session/texts.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+namespace program {
+
+namespace {
+
+using cfp::bad_input;
+
+void write(const cfp::report_view& v, const arguments& a) {
+  cfp::write_report(v, a.page);
+  if (!a.trace.empty()) cfp::write_trace(v, a.trace);
+  const nlohmann::ordered_json summary{
+      {"model", v.model}, {"mesh", v.mesh},  {"predicted_ms", v.predicted_ms}, {"predicted_peak_bytes", v.peak_bytes},
+      {"page", a.page},   {"trace", a.trace}};
+  answer(a, summary.dump(1));
+  std::cout << v.model
+            << cfp::detail::printed("\nmesh %s: a step takes %.1f ms, a device at most %.2f GiB\n", v.mesh.c_str(),
+                                    v.predicted_ms, static_cast<double>(v.peak_bytes) / (1 << 30))
+            << a.page << ": the page; any browser opens it\n";
+  if (!a.trace.empty()) std::cout << a.trace << ": the timeline, for https://ui.perfetto.dev or chrome://tracing\n";
+}
+
+// What a saved plan says of its model and training, where nothing else is given.
+arguments as_saved(arguments a, const cfp::plan_outline& saved) {
+  const std::size_t name = saved.model.find(" layers=");
+  if (name == std::string::npos) return a;  // of another program: who reads it says so
+  const auto fresh = [&](const char* option) { return a.given.insert(option).second; };
+  if (fresh("--model")) a.model = saved.model.substr(0, name);
+  std::istringstream words(saved.model.substr(name + 1));
+  const bool typed = !fresh("--type"), sized = !fresh("--batch"), trained = !fresh("--optimizer");
+  const bool in_pieces = saved.micro_batches == 0 && fresh("--micro-batches");
+  if (!typed) a.type = "float32";
+  for (std::string word; words >> word;) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string key = word.substr(0, equals), value = word.substr(std::min(equals + 1, word.size()));
+    const auto number = [&] { return std::strtol(value.c_str(), nullptr, 10); };
+    if (key == "layers" && fresh("--layers")) a.layers = number();
+    if (key == "sequence" && fresh("--seq")) a.sequence = number();
+    if (key == "vocabulary" && fresh("--vocabulary")) a.vocabulary = number();
+    if (key == "batch" && !sized) a.batch = number() * std::max(1, saved.micro_batches);
+    if (key == "gradients" && fresh("--gradients")) a.gradients = value;
+    if (key == "micro_batches" && in_pieces)
+      a.micro_batches = static_cast<int>(number()), a.batch *= sized ? 1 : number();
+    if (key == "bfloat16" && !typed) a.type = word;
+    const auto& forms = cfp::optimizer_names;
+    if (!trained && std::find(forms.begin(), forms.end(), key) != forms.end()) a.optimizers = {key};
+  }
+  return a;
+}
+
+// A saved plan in stages says how many micro-batches there are.
+cfp::stages_plan saved_stages(const arguments& a, int micro_batches) {
+  const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
+  const long rows = rows_of(a.batch, micro_batches);
+  const auto model = [&](long some) { return make_model(a, some, a.layers, 1).forward; };
+  cfp::machine_plan_options o = a.machine_plan();
+  o.micro_batches = 1;
+  o.name = a.model + " " + make_model(a, rows, a.layers, 1).sizes;
+  return cfp::price_saved_stages(model, a.batch, m, a.plan, o);
+}
+
+int report_saved(const arguments& given, const cfp::plan_outline& saved) {
+  const arguments a = as_saved(given, saved);
+  if (saved.micro_batches > 0) write(saved_stages(a, saved.micro_batches).report(), a);
+  else write(plan_there(a, false).found.report(), a);
+  return 0;
+}
+
+int report_described(const arguments& a) {
+  if (!a.plan.empty()) return report_saved(a, cfp::saved_outline(a.plan));
+  if (!a.stages.empty()) {
+    described_stages there = stages_there(a);
+    const long rows = there.found.plan.rows;
+    there.found.model = a.model + " " + make_model(there.sized, rows, a.layers, 1).sizes;  // of a micro-batch
+    write(there.found.report(), a);
+    return 0;
+  }
+  const described_plan there = plan_there(a, false);
+  check_fits(a, there.found);
+  write(there.found.report(), a);
+  return 0;
+}
+
+}  // namespace
+
+int report_plan(const arguments& given) {
+  if (given.page.empty()) throw bad_input("report needs -o FILE: where the page is written");
+  check_planning(given);
+  if (!given.plan.empty() && given.machine.empty())
+    throw bad_input("--plan " + given.plan +
+                    ": a saved plan has no times of its own; give the --machine that it is priced on");
+  for (const char* const option : {"--stages", "--axes", "--mesh"})
+    if (!given.plan.empty() && given.is_given(option))
+      throw bad_input(std::string(option) + ": a saved plan says its own mesh; leave it out");
+  arguments a = given;
+  a.explain = true;  // what memory is worth; on ranks here all is measured
+  if (!a.machine.empty()) return report_described(a);
+  prepared p = prepare(a);
+  if (!a.against.empty()) p.session.compare_with(a.against);
+  const cfp::report_view v = p.session.report();
+  clear_progress();
+  cfp::in_first_process(p.session.ranks(), [&] { write(v, a); });
+  return 0;
+}
+
+}  // namespace program
