@@ -24,9 +24,13 @@ using cfp::bad_input;
 void write(const cfp::report_view& v, const arguments& a) {
   cfp::write_report(v, a.page);
   if (!a.trace.empty()) cfp::write_trace(v, a.trace);
-  const nlohmann::ordered_json summary{
-      {"model", v.model}, {"mesh", v.mesh},  {"predicted_ms", v.predicted_ms}, {"predicted_peak_bytes", v.peak_bytes},
-      {"page", a.page},   {"trace", a.trace}};
+  nlohmann::ordered_json summary;
+  summary["model"] = v.model;
+  summary["mesh"] = v.mesh;
+  summary["predicted_ms"] = v.predicted_ms;
+  summary["predicted_peak_bytes"] = v.peak_bytes;
+  summary["page"] = a.page;
+  summary["trace"] = a.trace;
   answer(a, summary.dump(1));
   std::cout << v.model
             << cfp::detail::printed("\nmesh %s: a step takes %.1f ms, a device at most %.2f GiB\n", v.mesh.c_str(),
