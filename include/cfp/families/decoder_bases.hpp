@@ -114,7 +114,7 @@ constexpr transformer falcon_base() {
   t.layer = layer_kind::parallel_shared;
   t.position = position_kind::rotary;
   t.activation = activation_kind::gelu_exact;
-  t.joined_by_group = true;
+  t.parts_joined = t.joined_by_group = true;
   t.positions = 2048;
   t.names = {.words = "transformer.word_embeddings",
              .layer = "transformer.h.",
@@ -191,6 +191,7 @@ constexpr transformer phi_base() {
 }
 constexpr transformer phi3_base() {
   transformer t = llama_base();
+  t.parts_joined = true;
   t.names.query = "qkv_proj.q", t.names.key = "qkv_proj.k", t.names.value = "qkv_proj.v";
   t.names.gate = "gate_up_proj.gate", t.names.up = "gate_up_proj.up";
   return t;

@@ -71,7 +71,7 @@ constexpr transformer dbrx_base() {
   t.experts.balance = 0.05;
   t.experts.called = "ffn", t.experts.router = "router.layer", t.experts.expert = "experts.mlp";
   t.experts.up = "v1";
-  t.experts.in_rows = true;
+  t.experts.in_rows = t.parts_joined = true;
   return t;
 }
 

@@ -38,11 +38,13 @@ inline std::vector<joined_part> joined_parts(const transformer& t) {
   const weight_names& n = t.names;
   const long keys = t.kv_heads > 0 ? t.kv_heads : t.heads, groups = t.joined_by_group ? keys : 1;
   const long query = t.heads / groups * t.head_depth(), key = keys / groups * t.head_depth(), all = query + 2 * key;
-  std::vector<joined_part> out{{n.query, groups, 0, all},
-                               {n.key, groups, query, all},
-                               {n.value, groups, query + key, all},
-                               {n.gate, 1, 0, 2 * t.inner()},
-                               {n.up, 1, t.inner(), 2 * t.inner()}};
+  std::vector<joined_part> out;
+  if (t.parts_joined)
+    out = {{n.query, groups, 0, all},
+           {n.key, groups, query, all},
+           {n.value, groups, query + key, all},
+           {n.gate, 1, 0, 2 * t.inner()},
+           {n.up, 1, t.inner(), 2 * t.inner()}};
   if (const latent_form& a = t.latent; a.keys > 0) {
     const long in_query = a.still + a.turned, of_token = a.keys + a.turned, in_pair = a.still + a.values;
     out.insert(out.end(), {{"q_proj.nope", t.heads, 0, in_query},

@@ -130,7 +130,8 @@ struct transformer {
   activation_kind activation = activation_kind::gelu;
   projection_kind projection = projection_kind::separate;
   query_norm_kind query_norm = query_norm_kind::none;
-  bool joined_by_group = false;  ///< of weights that checkpoints join: heads that share keys and values stand together
+  bool parts_joined = false;     ///< what is called "joined.part" is a part of what checkpoints have as "joined"
+  bool joined_by_group = false;  ///< and there heads that share keys and values stand together
   bool in_out = false;           ///< weights are stored as (in, out), not (out, in)
   bool attention_bias = false;   ///< of queries, keys and values
   bool out_bias = false, mlp_bias = false, head_bias = false;
