@@ -84,6 +84,7 @@ std::vector<named_file> named_files(const arguments& a) {
                               {"--save-machine", a.save_machine, false, true},
                               {"--save-schedule", a.save_schedule, false, true},
                               {"--svg", a.svg, false, true},
+                              {"--output", a.output, false, true},
                               {"--summary", a.summary, false, true}};
   std::erase_if(out, [](const named_file& f) { return f.path.empty(); });
   return out;

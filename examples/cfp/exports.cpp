@@ -1,0 +1,96 @@
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "files.hpp"
+
+#include <cfp/export/jax.hpp>
+#include <cfp/file/new_file.hpp>
+#include <cfp/session/option_checks.hpp>
+#include <cfp/session/texts.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace program {
+
+namespace {
+
+using cfp::bad_input;
+
+struct export_target {
+  const char* name;
+  cfp::exported (*write)(const cfp::plan_view&);
+};
+constexpr export_target targets[] = {{"jax", &cfp::to_jax}};
+
+// What the plan's file says of model and mesh, where the command line does not.
+arguments as_planned(arguments a, const cfp::plan_origin& of) {
+  const auto take = [&](const char* option, auto& to, const auto& what) {
+    if (!a.is_given(option)) to = what, a.given.insert(option);
+  };
+  const std::size_t sizes = of.model.find(" layers=");
+  if (sizes == std::string::npos)
+    throw bad_input("plan " + a.plan + ": is of model '" + of.model + "', which names no configuration: give --model");
+  take("--model", a.model, of.model.substr(0, sizes));
+  take("--mesh", a.mesh, cfp::to_string(of.mesh));
+  std::istringstream words(of.model.substr(sizes));
+  long rows = 0;
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals), said = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const auto is_name = [&](const auto& names) { return std::find(names.begin(), names.end(), key) != names.end(); };
+    const auto number = [&] { return std::strtol(said.c_str(), nullptr, 10); };
+    if (key == "layers") take("--layers", a.layers, number());
+    if (key == "batch") rows = number();
+    if (key == "sequence") take("--seq", a.sequence, number());
+    if (key == "vocabulary") take("--vocabulary", a.vocabulary, number());
+    if (key == "micro_batches") take("--micro-batches", a.micro_batches, static_cast<int>(number()));
+    if (key == "gradients") take("--gradients", a.gradients, said);
+    if (equals == std::string::npos && is_name(cfp::optimizer_names)) take("--optimizer", a.optimizers, std::vector{key});
+    if (equals == std::string::npos && (key == "bfloat16" || key == "float32")) take("--type", a.type, key);
+  }
+  take("--batch", a.batch, rows * a.micro_batches);
+  return a;
+}
+
+// The plan with its model. Tokens that go to experts are routed in groups, as many as what planned wished for.
+cfp::opened_plan opened(const arguments& given) {
+  const std::string where = "plan " + given.plan, text = contents(given.plan);
+  if (text.empty()) throw bad_input(where + cfp::detail::unreadable(given.plan));
+  const cfp::plan_origin of = cfp::origin_of_plan(text, where);
+  const arguments a = as_planned(given, of);
+  const long rows = rows_of(a.batch, a.micro_batches);
+  const cfp::mesh_shape mesh = cfp::read_mesh(a.mesh);
+  const cfp::training how = cfp::in_micro_batches(a.training(), a.micro_batches);
+  cfp::families::built_model net;
+  std::string id;
+  for (const long groups : {2l, static_cast<long>(of.mesh.devices()), 1l}) {
+    net = make_model(a, rows, a.layers, groups);
+    id = a.model + " " + net.sizes + cfp::detail::said_of(how, a.number());
+    if (id == of.model) break;
+  }
+  return cfp::open_plan(text, where, id, net.forward, how, mesh, cfp::bytes_of(a.number()));
+}
+
+}  // namespace
+
+int export_to(const arguments& a) {
+  if (a.output.empty()) throw bad_input("--to " + a.to + ": where to is missing, give -o FILE");
+  const cfp::opened_plan plan = opened(a);
+  const auto* const target =
+      std::find_if(std::begin(targets), std::end(targets), [&](const export_target& t) { return t.name == a.to; });
+  const cfp::exported out = target->write(cfp::plan_view(plan));
+  cfp::write_file(a.output, out.text);
+  for (const std::string& said : out.approximations) std::fprintf(stderr, "--to %s: %s\n", a.to.c_str(), said.c_str());
+  return 0;
+}
+
+std::vector<std::string> export_targets() {
+  std::vector<std::string> out;
+  for (const export_target& t : targets) out.emplace_back(t.name);
+  return out;
+}
+
+}  // namespace program
