@@ -105,11 +105,16 @@ void add_saved_plans(CLI::App& app, arguments& a, bool exports) {
 }
 
 void add_export(CLI::App& app, arguments& a) {
-  app.add_option("--to", a.to,
-                 "what the plan is written for. Unless given, the model, its sizes and the mesh are those the plan's file "
-                 "names")
+  app.add_option(
+         "--to", a.to,
+         "what the plan is written for. Unless given, the model, its sizes and the mesh are those the plan's file "
+         "names")
       ->check(CLI::IsMember(program::export_targets()));
   app.add_option("-o,--output", a.output, "the file to write");
+  app.add_option(
+      "--machine", a.machine,
+      "a machine by name, or a file: where plans are priced that a target has in the place of one that it has "
+      "not");
 }
 
 void add_summary(CLI::App& app, arguments& a) { app.add_option("--summary", a.summary, "write the summary as JSON"); }

@@ -6,7 +6,8 @@ with 77."""
 import importlib.util, json, os, re, struct, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS, SEQ, BATCH, SEED, JAX = 5, 32, 8, 7, "jax>=0.4.35,<1"
+STEPS, SEQ, BATCH, SEED = 5, 32, 8, 7
+JAX = "jax>=0.6,<0.8"  # from 0.8 on what its compiler for CPUs fuses may crash when it runs
 TEXT = bytes((37 * i * i + 11 * i + 5) % 251 for i in range(20 * SEQ))
 # Of one step a loss in float32 on one rank and on several differ by 1e-6 of itself; five steps let that grow.
 TOLERANCE = 2e-5
@@ -37,29 +38,36 @@ def run(*command, fails=False):
     return said.stderr.strip() if fails else said.stdout
 
 
-# What people do, as wishes of each axis, best first.
+# What people do: what each axis splits, best first, and how tensors between parts are held.
 FORCED = {
-    "tensor": {"data": ["batch"], "model": ["heads", "hidden", "kv_heads", "vocabulary", "-"]},
-    "tensor_sequence": {"data": ["batch"], "model": ["heads>sequence", "hidden>sequence", "vocabulary>sequence", "heads", "hidden",
-                                                     "kv_heads", "vocabulary", "sequence", "-"]},
-    "zero": {"data": ["batch/scattered", "batch", "-"], "model": ["batch/scattered", "batch", "-"]},
+    "tensor": ({"data": ["batch"], "model": ["heads", "hidden", "kv_heads", "vocabulary", "-"]},
+               ["batch:data", "vocabulary:model", "replicated"]),
+    "tensor_sequence": ({"data": ["batch"], "model": ["heads>sequence", "hidden>sequence", "vocabulary>sequence", "heads", "hidden",
+                                                      "kv_heads", "vocabulary", "sequence", "-"]},
+                        ["batch:data sequence:model", "sequence:model batch:data", "batch:data", "vocabulary:model", "replicated"]),
+    "zero": ({"data": ["batch/scattered", "batch", "-"], "model": ["batch/scattered", "batch", "-"]},
+             ["batch:data batch:model", "vocabulary:data vocabulary:model", "replicated"]),
 }
 
 
 def forced(found, wishes, path):
-    """The plan in which each part does the first of the wishes that it can; what it can, the program says."""
+    """The plan in which each decision is the first of the wishes that it can be; what it can, the program says."""
     plan = json.load(open(found))
+    of_axes, between = wishes
     texts = [""]
     for axis in plan["mesh"]:
-        texts = [f"{t} {axis}={w}".strip() for t in texts for w in wishes[axis]]
+        texts = [f"{t} {axis}={w}".strip() for t in texts for w in of_axes[axis]]
+    wished = lambda name: texts if name.startswith("strategy of ") else between
     kind = lambda name: re.sub(r"\d+", "*", name)  # layers are alike
-    at = {kind(n): 0 for n in plan["decisions"] if n.startswith("strategy of ")}
+    at = {kind(n): 0 for n in plan["decisions"]}
+    was = dict(plan["decisions"])
     while True:
         for name in plan["decisions"]:
-            if kind(name) in at: plan["decisions"][name] = texts[at[kind(name)]]
+            n = at[kind(name)]
+            plan["decisions"][name] = wished(name)[n] if n < len(wished(name)) else was[name]
         json.dump(plan, open(path, "w"))
         said = run("export", path, "--to", "jax", "-o", path + ".py", fails=True)
-        no = re.search(r"'(strategy of .*?)' has no choice", said)
+        no = re.search(r"'(.*?)' has no choice", said)
         if not no: return
         at[kind(no.group(1))] += 1
 
@@ -148,7 +156,7 @@ def trained_by_xla(module, weights):
 def check(model, name, plan):
     """The plan on our ranks and by XLA: losses and collectives of both."""
     sizes = json.load(open(plan))["mesh"]
-    where = ["--model", model, "--batch", str(BATCH), "--seq", str(SEQ), "--mesh", ",".join(f"{a}={n}" for a, n in sizes.items())]
+    where = ["--model", model, "--layers", "2", "--batch", str(BATCH), "--seq", str(SEQ), "--mesh", ",".join(f"{a}={n}" for a, n in sizes.items())]
     how = ["--text", "text.bin", "--seed", str(SEED), "--plan", plan]
     run("train", *where, *how, "--steps", "0", "--save-state", "state.safetensors")
     run("train", *where, *how, "--steps", str(STEPS), "--summary", "summary.json")
@@ -180,14 +188,14 @@ if __name__ == "__main__":
     for model in ("tiny_gpt.json", "tiny_llama.json"):
         open(model, "w").write(open(os.path.join(HERE, model)).read())
     failed = False
-    for model in ("tiny_gpt", "tiny_llama"):
+    for model, names in (("tiny_gpt", ["tensor", "zero"]), ("tiny_llama", ["tensor_sequence"])):
         found = f"{model}_found.json"
-        run("plan", "--model", model + ".json", "--machine", "a100-8", "--mesh", "data=2,model=2", "--type", "float32", "--batch",
+        run("plan", "--model", model + ".json", "--layers", "2", "--machine", "a100-8", "--mesh", "data=2,model=2", "--type", "float32", "--batch",
             str(BATCH), "--seq", str(SEQ), "--save-plan", found)
         plans = {"found": found}
-        for name, wishes in FORCED.items():
+        for name in names:
             plans[name] = f"{model}_{name}.json"
-            forced(found, wishes, plans[name])
+            forced(found, FORCED[name], plans[name])
         for name, plan in plans.items():
             apart, mine, theirs = check(model + ".json", f"{model} {name}", plan)
             if not apart < TOLERANCE: failed = True; print(f"FAILED: {model} {name}: losses are {apart:.1e} apart, at most {TOLERANCE:.0e}")

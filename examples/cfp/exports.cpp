@@ -2,8 +2,15 @@
 #include "commands.hpp"
 #include "files.hpp"
 
+#include <cfp/export/deepspeed.hpp>
+#include <cfp/export/dot.hpp>
 #include <cfp/export/jax.hpp>
+#include <cfp/export/megatron.hpp>
+#include <cfp/export/onnx.hpp>
+#include <cfp/export/shardy.hpp>
+#include <cfp/export/torch.hpp>
 #include <cfp/file/new_file.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/option_checks.hpp>
 #include <cfp/session/texts.hpp>
 
@@ -19,11 +26,28 @@ namespace {
 
 using cfp::bad_input;
 
+// Where plans are priced that a target has in the place of one that it has not.
+cfp::machine priced_on(const arguments& a, const cfp::plan_view& view) {
+  if (!a.machine.empty()) return cfp::load_machine(carried("machines", "--machine", a.machine).path);
+  cfp::machine out = cfp::plain_machine(view.mesh());
+  out.name = "a machine as simple as can be (--machine says another)";
+  return out;
+}
+
 struct export_target {
   const char* name;
-  cfp::exported (*write)(const cfp::plan_view&);
+  cfp::exported (*write)(const cfp::plan_view&, const arguments&);
 };
-constexpr export_target targets[] = {{"jax", &cfp::to_jax}};
+using view = const cfp::plan_view&;
+constexpr export_target targets[] = {
+    {"jax", [](view v, const arguments&) { return cfp::to_jax(v); }},
+    {"torch", [](view v, const arguments&) { return cfp::to_torch(v); }},
+    {"megatron", [](view v, const arguments& a) { return cfp::to_megatron(v, priced_on(a, v)); }},
+    {"deepspeed", [](view v, const arguments& a) { return cfp::to_deepspeed(v, priced_on(a, v)); }},
+    {"shardy", [](view v, const arguments&) { return cfp::to_shardy(v); }},
+    {"onnx", [](view v, const arguments&) { return cfp::to_onnx(v); }},
+    {"dot", [](view v, const arguments&) { return cfp::to_dot(v); }},
+};
 
 // What the plan's file says of model and mesh, where the command line does not.
 arguments as_planned(arguments a, const cfp::plan_origin& of) {
@@ -48,7 +72,8 @@ arguments as_planned(arguments a, const cfp::plan_origin& of) {
     if (key == "vocabulary") take("--vocabulary", a.vocabulary, number());
     if (key == "micro_batches") take("--micro-batches", a.micro_batches, static_cast<int>(number()));
     if (key == "gradients") take("--gradients", a.gradients, said);
-    if (equals == std::string::npos && is_name(cfp::optimizer_names)) take("--optimizer", a.optimizers, std::vector{key});
+    if (equals == std::string::npos && is_name(cfp::optimizer_names))
+      take("--optimizer", a.optimizers, std::vector{key});
     if (equals == std::string::npos && (key == "bfloat16" || key == "float32")) take("--type", a.type, key);
   }
   take("--batch", a.batch, rows * a.micro_batches);
@@ -81,7 +106,7 @@ int export_to(const arguments& a) {
   const cfp::opened_plan plan = opened(a);
   const auto* const target =
       std::find_if(std::begin(targets), std::end(targets), [&](const export_target& t) { return t.name == a.to; });
-  const cfp::exported out = target->write(cfp::plan_view(plan));
+  const cfp::exported out = target->write(cfp::plan_view(plan), a);
   cfp::write_file(a.output, out.text);
   for (const std::string& said : out.approximations) std::fprintf(stderr, "--to %s: %s\n", a.to.c_str(), said.c_str());
   return 0;

@@ -21,9 +21,10 @@ inline std::string as_comments(const std::vector<std::string>& sentences, const 
   return out;
 }
 
-/// "3 tensors, the first 'x'", of some names.
+/// "3 tensors, the first 'x'", or "1 tensor, 'x'", of some names.
 inline std::string counted(const std::vector<std::string>& names, const std::string& what) {
-  return std::to_string(names.size()) + " " + what + (names.size() > 1 ? "s, the first '" : ", '") + names.front() + "'";
+  return std::to_string(names.size()) + " " + what + (names.size() > 1 ? "s, the first '" : ", '") + names.front() +
+         "'";
 }
 
 }  // namespace detail

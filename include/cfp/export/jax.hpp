@@ -11,14 +11,6 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
-inline std::string python_shape(const std::vector<long>& shape) {
-  std::string out;
-  for (const long n : shape) out.append(std::to_string(n)).append(", ");
-  if (shape.size() > 1) out.erase(out.size() - 2);
-  else if (!out.empty()) out.pop_back();
-  return "(" + out + ")";
-}
-
 inline constexpr std::string_view jax_begin = R"py(
 import math
 from math import inf
@@ -109,8 +101,7 @@ inline std::string jax_tables(const plan_view& view) {
   std::string out = "AXES = {";
   const mesh_shape& mesh = view.mesh();
   for (int a = 0; a < mesh.rank(); ++a)
-    out.append(a > 0 ? ", \"" : "\"").append(mesh.axes[a].label.view()).append("\": ") +=
-        std::to_string(mesh.size(a));
+    out.append(a > 0 ? ", \"" : "\"").append(mesh.axes[a].label.view()).append("\": ") += std::to_string(mesh.size(a));
   out += "}\nMICRO_BATCHES = " + std::to_string(view.micro_batches()) +
          "\nREAL, WIDE = " + (view.real_bytes() < 4 ? "jnp.bfloat16" : "jnp.float32") +
          ", jnp.float32\n\n# Shape in checkpoints, shape with compound dimensions apart, how it rests, its decay.\n"
@@ -130,8 +121,8 @@ inline std::string jax_tables(const plan_view& view) {
     }
     const int update = view.update_of(t.value);
     const double decay = update >= 0 && view.g().at(update).scalars.size() > 4 ? view.g().at(update).scalars[4] : 0;
-    out += "    \"" + t.name + "\": (" + python_shape(view.written_shape(t)) + ", " + python_shape(apart) + ", " + spec +
-           ", " + python_number(decay) + "),\n";
+    out += "    \"" + t.name + "\": (" + python_shape(view.written_shape(t)) + ", " + python_shape(apart) + ", " +
+           spec + ", " + python_number(decay) + "),\n";
   }
   return out + "}\n" + inputs + "}\n";
 }
@@ -171,30 +162,33 @@ inline exported to_jax(const plan_view& view) {
   exported out{{}, forward.notes};
   const std::string training = detail::jax_optimizer(view, out.approximations);
   out.text = "\"\"\"A plan for " + view.model() + ", written by cfp.\n\n";
-  out.text += "place_parameters and place_inputs put arrays on a mesh as the plan has them at rest; loss and train_step\n"
-              "are to be compiled by jax.jit there, and hold every tensor as the plan does.\n";
+  out.text +=
+      "place_parameters and place_inputs put arrays on a mesh as the plan has them at rest; loss and train_step\n"
+      "are to be compiled by jax.jit there, and hold every tensor as the plan does.\n";
   if (!out.approximations.empty())
     out.text += "Said otherwise than the plan has it:\n" + detail::as_comments(out.approximations, "- ");
   out.text += "\"\"\"" + std::string(detail::jax_begin) + detail::jax_tables(view) + std::string(detail::jax_placing) +
               std::string(detail::jax_helpers);
-  if (forward.draws) out.text += "\n" + std::string(detail::jax_dropout);
-  if (forward.used.count("queue_places") > 0) out.text += "\n" + std::string(detail::jax_queue_places);
-  for (const std::string& label : forward.used)
+  if (forward.functors().draws) out.text += "\n" + std::string(detail::jax_dropout);
+  if (forward.functors().used.count("queue_places") > 0) out.text += "\n" + std::string(detail::jax_queue_places);
+  for (const std::string& label : forward.functors().used)
     if (const auto* const o = detail::find_jax_operator(label))
       out.text.append("\n\ndef ").append(o->label).append(o->text);
-  out.text += "\n\ndef forward(params, inputs, mesh, seed, number):\n    def hold(x, *spec):\n        return "
-              "jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P(*spec)))\n\n" +
-              forward.body + "    return " + forward.loss() + "\n\n\n";
+  out.text +=
+      "\n\ndef forward(params, inputs, mesh, seed, number):\n    def hold(x, *spec):\n        return "
+      "jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P(*spec)))\n\n" +
+      forward.body + "    return " + forward.loss() + "\n\n\n";
   if (!forward.anew.empty()) {
     out.text += "# Not kept for backward: computed or gathered again.\nANEW = [\n";
     for (const std::string& label : forward.anew) out.text += "    \"" + label + "\",\n";
     out.text += "]\n\n\n";
   }
   out.text += "def loss(params, inputs, mesh, seed=1, number=0):\n";
-  out.text += forward.anew.empty()
-                  ? "    return forward(params, inputs, mesh, seed, number)\n"
-                  : "    keeps = jax.checkpoint_policies.save_anything_except_these_names(*ANEW)\n"
-                    "    return jax.checkpoint(lambda p: forward(p, inputs, mesh, seed, number), policy=keeps)(params)\n";
+  out.text +=
+      forward.anew.empty()
+          ? "    return forward(params, inputs, mesh, seed, number)\n"
+          : "    keeps = jax.checkpoint_policies.save_anything_except_these_names(*ANEW)\n"
+            "    return jax.checkpoint(lambda p: forward(p, inputs, mesh, seed, number), policy=keeps)(params)\n";
   if (!training.empty()) out.text += "\n\n" + training;
   return out;
 }

@@ -29,7 +29,8 @@ inline constexpr jax_operator jax_operators[] = {
      "(x, total, square, w, b, per, epsilon):\n"
      "    return (x - total * per) * (1 / jnp.sqrt(square * per + epsilon)) * w + b\n"},
     {"layer_norm_unbiased",
-     "(x, total, square, w, per, epsilon):\n    return (x - total * per) * (1 / jnp.sqrt(square * per + epsilon)) * w\n"},
+     "(x, total, square, w, per, epsilon):\n    return (x - total * per) * (1 / jnp.sqrt(square * per + epsilon)) * "
+     "w\n"},
     {"rms_square", "(x):\n    return x * x\n"},
     {"rms_norm", "(x, square, w, per, epsilon):\n    return x * (1 / jnp.sqrt(square * per + epsilon)) * w\n"},
     {"masked_max", "(x, scale, reach, q, k):\n    return jnp.where(k <= q + reach, x * scale, -inf)\n"},

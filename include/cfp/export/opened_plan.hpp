@@ -81,8 +81,8 @@ inline opened_plan open_plan(std::string_view text, const std::string& where, co
   if (on_host || regathered || says(" recomputed")) {
     const segmentation parts = segments(out.g, blocks);
     const recomputation again(out.g, blocks, parts, find_saved(out.g, target(real_bytes)));
-    out.decisions =
-        cfp::decisions(out.g, blocks, out.mesh, rest, {}, &again, on_host ? keeping::weights_on_host : keeping::on_device);
+    out.decisions = cfp::decisions(out.g, blocks, out.mesh, rest, {}, &again,
+                                   on_host ? keeping::weights_on_host : keeping::on_device);
   } else {
     out.decisions = cfp::decisions(out.g, blocks, out.mesh, rest);
   }

@@ -29,7 +29,7 @@ struct viewed_tensor {
   int value = -1;
   std::string name;  ///< public, of what is given; of others made different where several have one
   std::vector<viewed_form> forms;
-  int stage = -1;  ///< of what is given that of its first reader
+  int stage = -1;                      ///< of what is given that of its first reader
   bool recomputed = false;             ///< for backward, not kept
   bool on_host = false;                ///< until backward reads it; of a weight: where it rests
   bool regathered = false;             ///< a weight whose other forms backward makes again
