@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "files.hpp"
 
+#include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/export/deepspeed.hpp>
 #include <cfp/export/dot.hpp>
 #include <cfp/export/jax.hpp>
@@ -26,11 +27,16 @@ namespace {
 
 using cfp::bad_input;
 
-// Where plans are priced that a target has in the place of one that it has not.
-cfp::machine priced_on(const arguments& a, const cfp::plan_view& view) {
-  if (!a.machine.empty()) return cfp::load_machine(carried("machines", "--machine", a.machine).path);
-  cfp::machine out = cfp::plain_machine(view.mesh());
-  out.name = "a machine as simple as can be (--machine says another)";
+// Where plans are priced that a target has in the place of one that it has not: a machine that is described runs fused
+// kernels, as where plans are made for one.
+cfp::pricing priced(const arguments& a, const cfp::plan_view& view) {
+  cfp::pricing out{cfp::plain_machine(view.mesh()), {}};
+  out.on.name = "a machine as simple as can be (--machine says another)";
+  out.how.lowered_for = view.real_bytes();
+  if (a.machine.empty()) return out;
+  out.on = cfp::load_machine(carried("machines", "--machine", a.machine).path);
+  out.how.lowered_for =
+      cfp::cuda::catalogue_target(view.real_bytes() < 4 ? cfp::number::bfloat16 : cfp::number::float32);
   return out;
 }
 
@@ -42,8 +48,8 @@ using view = const cfp::plan_view&;
 constexpr export_target targets[] = {
     {"jax", [](view v, const arguments&) { return cfp::to_jax(v); }},
     {"torch", [](view v, const arguments&) { return cfp::to_torch(v); }},
-    {"megatron", [](view v, const arguments& a) { return cfp::to_megatron(v, priced_on(a, v)); }},
-    {"deepspeed", [](view v, const arguments& a) { return cfp::to_deepspeed(v, priced_on(a, v)); }},
+    {"megatron", [](view v, const arguments& a) { return cfp::to_megatron(v, priced(a, v)); }},
+    {"deepspeed", [](view v, const arguments& a) { return cfp::to_deepspeed(v, priced(a, v)); }},
     {"shardy", [](view v, const arguments&) { return cfp::to_shardy(v); }},
     {"onnx", [](view v, const arguments&) { return cfp::to_onnx(v); }},
     {"dot", [](view v, const arguments&) { return cfp::to_dot(v); }},

@@ -45,10 +45,10 @@ inline void say_optimizer(const graph& g, nlohmann::ordered_json& out, std::vect
 
 }  // namespace detail
 
-/// `m`: where plans are priced if DeepSpeed has not this one. What is said otherwise stands under "cfp", which
+/// `price`: where plans are priced if DeepSpeed has not this one. What is said otherwise stands under "cfp", which
 /// DeepSpeed passes over.
-inline exported to_deepspeed(const plan_view& view, const machine& m) {
-  const usual_view as = usual_of(view, m, [](const usual_view& u) {
+inline exported to_deepspeed(const plan_view& view, const pricing& price) {
+  const usual_view as = usual_of(view, price, [](const usual_view& u) {
     return u.outer == u.inner && (u.inner == "data_parallel" || u.inner.starts_with("zero"));
   });
   nlohmann::ordered_json j;

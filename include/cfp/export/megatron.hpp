@@ -112,10 +112,10 @@ class megatron_arguments {
 
 }  // namespace detail
 
-/// Devices are numbered as ours: tensor parallelism innermost. `m`: where plans are priced if Megatron has not this
+/// Devices are numbered as ours: tensor parallelism innermost. `price`: where plans are priced if Megatron has not this
 /// one.
-inline exported to_megatron(const plan_view& view, const machine& m) {
-  const usual_view as = usual_of(view, m, [](const usual_view& u) {
+inline exported to_megatron(const plan_view& view, const pricing& price) {
+  const usual_view as = usual_of(view, price, [](const usual_view& u) {
     const auto one_of = [](const std::string& kind, std::initializer_list<std::string_view> kinds) {
       return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
     };

@@ -38,6 +38,12 @@ struct usual_view {
   bool has(std::string_view kind) const { return outer == kind || inner == kind; }
 };
 
+/// Where plans are priced, and how.
+struct pricing {
+  machine on;
+  machine_options how;  ///< with no limit of memory: what fits is not asked here
+};
+
 namespace detail {
 
 /// Parts that a named plan would have split otherwise.
@@ -70,10 +76,10 @@ inline usual_view viewed_as(const named_plan& p, const mesh_shape& mesh) {
 }  // namespace detail
 
 /// Some choices as one of those plans that `may` lets in, the first that they are; else the one of least time among
-/// these on machine `m`, where both are priced alike, by the programs they become. `priced` false: the one that differs
-/// in fewest parts. Throws bad_input if none is let in.
+/// these, where both are priced alike, by the programs they become. Without a `price` the one that differs in fewest
+/// parts. Throws bad_input if none is let in.
 inline usual_view nearest_usual(const graph& g, const mesh_shape& mesh, const decision_graph& d,
-                                const std::vector<int>& choices, long real_bytes, const machine& m, bool priced,
+                                const std::vector<int>& choices, const pricing* price,
                                 const std::function<bool(const usual_view&)>& may) {
   std::vector<std::pair<usual_view, named_plan>> all;
   for (const named_plan& n : usual_plans(mesh, has_experts(g)))
@@ -86,11 +92,10 @@ inline usual_view nearest_usual(const graph& g, const mesh_shape& mesh, const de
   std::size_t nearest = 0;
   for (std::size_t i = 1; i < all.size(); ++i)
     if (all[i].first.other_parts < all[nearest].first.other_parts) nearest = i;
-  if (!priced) return all[nearest].first;
-  machine_options plain;
-  plain.lowered_for = real_bytes;
-  plain.memory = max_total_memory / 2;
-  machine_search search(g, mesh, d, m, plain);
+  if (price == nullptr) return all[nearest].first;
+  machine_options how = price->how;
+  how.memory = max_total_memory / 2;
+  machine_search search(g, mesh, d, price->on, how);
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < all.size(); ++i)
     if (const std::optional<evaluated> usual = search.usual(all[i].second); usual && usual->when.ms < least)
@@ -98,7 +103,7 @@ inline usual_view nearest_usual(const graph& g, const mesh_shape& mesh, const de
   usual_view out = all[nearest].first;
   out.priced = least < std::numeric_limits<double>::infinity();
   if (out.priced) out.slower = least / search.evaluate("plan", choices).when.ms - 1;
-  out.priced_on = m.name;
+  out.priced_on = price->on.name;
   return out;
 }
 
