@@ -70,7 +70,7 @@ def onnx_sharding(path, node, tensor):
         for spec in of(of(n, 10)[0], 2):
             if of(spec, 1) == [tensor.encode()]:
                 groups = {of(g, 1)[0]: of(g, 2) for g in of(spec, 3)}
-                dims = [[(of(s, 1)[0], of(s, 2)[0]) for s in of(d, 2)] for d in of(spec, 4)]
+                dims = [[(of(s, 1)[0], of(s, 3)[0]) for s in of(d, 2)] for d in of(spec, 4)]
                 return of(spec, 2), groups, dims
     return None
 

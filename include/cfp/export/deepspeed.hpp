@@ -49,7 +49,8 @@ inline void say_optimizer(const graph& g, nlohmann::ordered_json& out, std::vect
 /// DeepSpeed passes over.
 inline exported to_deepspeed(const plan_view& view, const pricing& price) {
   const usual_view as = usual_of(view, price, [](const usual_view& u) {
-    return u.outer == u.inner && (u.inner == "data_parallel" || u.inner.starts_with("zero"));
+    const bool is_data = u.inner == "data_parallel" || u.inner == "zero2" || u.inner == "zero3";
+    return u.outer == u.inner && is_data;  // gradients that rest in pieces are summed into them: stage 2, not 1
   });
   nlohmann::ordered_json j;
   exported out;

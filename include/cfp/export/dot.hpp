@@ -25,7 +25,8 @@ struct dot_edge {
   std::string label;
   bool converts = false;
 };
-using dot_graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, dot_node, dot_edge>;
+// Its edges lie in the order in which they were added.
+using dot_graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, dot_node, dot_edge>;
 
 inline std::string escaped_dot(const std::string& text) {
   std::string out;
