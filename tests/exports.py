@@ -117,7 +117,7 @@ text, said = export("sequence.plan", "megatron", "arguments.sh")
 shown = subprocess.run(["bash", "-c", ". ./arguments.sh && echo ${ARGUMENTS[@]}"], capture_output=True, text=True).stdout.split()
 wanted = ("--num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --num-query-groups 2 --seq-length 32 "
           "--group-query-attention --micro-batch-size 4 --global-batch-size 8 --tensor-model-parallel-size 2 --sequence-parallel "
-          "--pipeline-model-parallel-size 1").split()
+          "--overlap-grad-reduce --pipeline-model-parallel-size 1").split()
 if shown != wanted or said: failures.append(f"Megatron's arguments are {shown}, and said is {said!r}")
 
 settings = json.loads(export("zero.plan", "deepspeed", "zero.json")[0])

@@ -16,7 +16,11 @@
 #include <cfp/session/texts.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -105,6 +109,18 @@ cfp::opened_plan opened(const arguments& given) {
   return cfp::open_plan(text, where, id, net.forward, how, mesh, cfp::bytes_of(a.number()));
 }
 
+// All of it and nothing more: some are no text.
+void write(const std::string& path, const std::string& bytes) {
+  cfp::new_file file(path);
+  errno = 0;
+  std::ofstream out(file.beside(), std::ios::binary);
+  out << bytes;
+  out.close();
+  if (!out)
+    throw bad_input(path + ": cannot be written" + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
+  file.take_name();
+}
+
 }  // namespace
 
 int export_to(const arguments& a) {
@@ -113,7 +129,7 @@ int export_to(const arguments& a) {
   const auto* const target =
       std::find_if(std::begin(targets), std::end(targets), [&](const export_target& t) { return t.name == a.to; });
   const cfp::exported out = target->write(cfp::plan_view(plan), a);
-  cfp::write_file(a.output, out.text);
+  write(a.output, out.text);
   for (const std::string& said : out.approximations) std::fprintf(stderr, "--to %s: %s\n", a.to.c_str(), said.c_str());
   return 0;
 }

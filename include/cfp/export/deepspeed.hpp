@@ -84,7 +84,7 @@ inline exported to_deepspeed(const plan_view& view, const pricing& price) {
     out.approximations.push_back("the plan is in " + std::to_string(view.stages()->stages()) +
                                  " stages; a PipelineModule of DeepSpeed is cut by its own partition_method");
   j["cfp"] = {{"model", view.model()}, {"said_otherwise", out.approximations}};
-  out.text = j.dump(2);
+  out.text = j.dump(2) + "\n";
   return out;
 }
 

@@ -38,7 +38,7 @@ class megatron_arguments {
   void flag(const std::string& name) { text += "  --" + name + "\n"; }
   void flag(const std::string& name, const std::string& value) { text += "  --" + name + " " + value + "\n"; }
   void flag(const std::string& name, long value) { flag(name, std::to_string(value)); }
-  long data() const { return as_.along({"data_parallel", "zero1", "expert"}); }
+  long data() const { return as_.along({"data_parallel", "zero2", "expert"}); }
 
   void model() {
     const auto sizes = sizes_of(view_.model());
@@ -64,7 +64,8 @@ class megatron_arguments {
     if (as_.has("tensor_sequence")) flag("sequence-parallel");
     if (as_.has("context")) flag("context-parallel-size", as_.along({"context"}));
     if (as_.has("expert")) flag("expert-model-parallel-size", as_.along({"expert"}));
-    if (as_.has("zero1")) flag("use-distributed-optimizer");
+    if (as_.has("zero2")) flag("use-distributed-optimizer"), flag("overlap-param-gather");
+    if (data() > 1) flag("overlap-grad-reduce");  // as soon as they are there, as the plan has it
   }
 
   void pipeline() {
@@ -119,8 +120,8 @@ inline exported to_megatron(const plan_view& view, const pricing& price) {
     const auto one_of = [](const std::string& kind, std::initializer_list<std::string_view> kinds) {
       return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
     };
-    return (u.outer == u.inner || one_of(u.outer, {"data_parallel", "zero1"})) &&
-           one_of(u.inner, {"data_parallel", "zero1", "tensor", "tensor_sequence", "context", "expert"});
+    return (u.outer == u.inner || one_of(u.outer, {"data_parallel", "zero2"})) &&
+           one_of(u.inner, {"data_parallel", "zero2", "tensor", "tensor_sequence", "context", "expert"});
   });
   const detail::megatron_arguments made(view, as);
   exported out{{}, made.notes};
