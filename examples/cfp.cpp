@@ -99,16 +99,29 @@ void add_measuring(CLI::App& app, arguments& a) {
                "the last alone");
 }
 
-void add_saved_plans(CLI::App& app, arguments& a) {
-  app.add_option("--plan", a.plan, "take a saved plan, measuring nothing");
+void add_saved_plans(CLI::App& app, arguments& a, bool exports) {
+  app.add_option(exports ? "plan,--plan" : "--plan", a.plan, "take a saved plan, measuring nothing");
   app.add_option("--save-plan", a.save_plan, "write the found plan");
   app.add_option("--save-header", a.save_header, "write the found plan as a C++ header that the compiler checks");
 }
 
 void add_report(CLI::App& app, arguments& a) {
   app.add_option("--plan,plan", a.plan, "with --machine: a saved plan of this model, in the place of the one found");
-  app.add_option("-o,--output", a.page, "the page to write, one file that any browser opens");
+  app.add_option("-o,--output", a.output, "the page to write, one file that any browser opens");
   app.add_option("--trace", a.trace, "write the timeline too, for Perfetto and chrome://tracing");
+}
+
+void add_export(CLI::App& app, arguments& a) {
+  app.add_option(
+         "--to", a.to,
+         "what the plan is written for. Unless given, the model, its sizes and the mesh are those the plan's file "
+         "names")
+      ->check(CLI::IsMember(program::export_targets()));
+  app.add_option("-o,--output", a.output, "the file to write");
+  app.add_option(
+      "--machine", a.machine,
+      "a machine by name, or a file: where plans are priced that a target has in the place of one that it has "
+      "not");
 }
 
 void add_summary(CLI::App& app, arguments& a) { app.add_option("--summary", a.summary, "write the summary as JSON"); }
@@ -249,7 +262,8 @@ constexpr command commands[] = {
      &program::sweep, 0},
     {"schedule", "show what the ranks of a pipeline do when, how long they stand idle and what they keep",
      &program::schedule, 0},
-    {"export", "write a saved plan (--plan) in another form", &program::export_plan, saves},
+    {"export", "write a saved plan in another form: for JAX, PyTorch and others, or as a C++ header",
+     &program::export_plan, saves},
 };
 
 void add_options(CLI::App& app, arguments& a, const command& c) {
@@ -270,7 +284,9 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
   if (sweeps) add_sweep(app, a);
   else add_memory(app, a);
   if (c.has(measures)) add_measuring(app, a);
-  if (c.has(saves)) add_saved_plans(app, a);
+  const bool exports = c.run == &program::export_plan;
+  if (c.has(saves)) add_saved_plans(app, a, exports);
+  if (exports) add_export(app, a);
   if (c.has(summarises)) add_summary(app, a);
   if (c.has(reports)) add_report(app, a);
   if (c.has(trains)) add_training(app, a);

@@ -33,7 +33,8 @@ struct arguments {
   std::vector<int> stages;  ///< places along them; 0: any
   double tolerance = 0.02, plan_seconds = 0, together = 0;
   std::string profile_mode, profile, plan, against, save_plan, save_header, summary;
-  std::string page, trace;  ///< of a report
+  // exporting, and reports
+  std::string to, output, trace;
   // sweeping
   double seconds = 0.5;
   long most = 64l << 20;

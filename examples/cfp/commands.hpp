@@ -1,6 +1,9 @@
 // The commands of the program `cfp`, a file each. They return its exit code.
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace program {
 
 struct arguments;
@@ -17,5 +20,7 @@ int sweep(const arguments&);           ///< measures the machine here and writes
 int schedule(const arguments&);        ///< what the ranks of a pipeline do when, and what that costs: nothing is run
 int report_plan(const arguments&);     ///< finds a plan, or takes a saved one, and writes a page of it
 int export_plan(const arguments&);     ///< a saved plan in other forms
+int export_to(const arguments&);       ///< for one of these (exports.cpp)
+std::vector<std::string> export_targets();
 
 }  // namespace program

@@ -97,7 +97,7 @@ std::vector<named_file> named_files(const arguments& a) {
                               {"--save-machine", a.save_machine, false, true},
                               {"--save-schedule", a.save_schedule, false, true},
                               {"--svg", a.svg, false, true},
-                              {"-o", a.page, false, true},
+                              {"-o", a.output, false, true},
                               {"--trace", a.trace, false, true},
                               {"--summary", a.summary, false, true}};
   std::erase_if(out, [](const named_file& f) { return f.path.empty(); });

@@ -1,4 +1,5 @@
 #include "arguments.hpp"
+#include "as_saved.hpp"
 #include "commands.hpp"
 #include "described.hpp"
 
@@ -9,10 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cstdlib>
 #include <iostream>
-#include <sstream>
 #include <string>
 
 namespace program {
@@ -22,49 +20,21 @@ namespace {
 using cfp::bad_input;
 
 void write(const cfp::report_view& v, const arguments& a) {
-  cfp::write_report(v, a.page);
+  cfp::write_report(v, a.output);
   if (!a.trace.empty()) cfp::write_trace(v, a.trace);
   nlohmann::ordered_json summary;
   summary["model"] = v.model;
   summary["mesh"] = v.mesh;
   summary["predicted_ms"] = v.predicted_ms;
   summary["predicted_peak_bytes"] = v.peak_bytes;
-  summary["page"] = a.page;
+  summary["page"] = a.output;
   summary["trace"] = a.trace;
   answer(a, summary.dump(1));
   std::cout << v.model
             << cfp::detail::printed("\nmesh %s: a step takes %.1f ms, a device at most %.2f GiB\n", v.mesh.c_str(),
                                     v.predicted_ms, static_cast<double>(v.peak_bytes) / (1 << 30))
-            << a.page << ": the page; any browser opens it\n";
+            << a.output << ": the page; any browser opens it\n";
   if (!a.trace.empty()) std::cout << a.trace << ": the timeline, for https://ui.perfetto.dev or chrome://tracing\n";
-}
-
-// What a saved plan says of its model and training, where nothing else is given.
-arguments as_saved(arguments a, const cfp::plan_outline& saved) {
-  const std::size_t name = saved.model.find(" layers=");
-  if (name == std::string::npos) return a;  // of another program: who reads it says so
-  const auto fresh = [&](const char* option) { return a.given.insert(option).second; };
-  if (fresh("--model")) a.model = saved.model.substr(0, name);
-  std::istringstream words(saved.model.substr(name + 1));
-  const bool typed = !fresh("--type"), sized = !fresh("--batch"), trained = !fresh("--optimizer");
-  const bool in_pieces = saved.micro_batches == 0 && fresh("--micro-batches");
-  if (!typed) a.type = "float32";
-  for (std::string word; words >> word;) {
-    const std::size_t equals = std::min(word.find('='), word.size());
-    const std::string key = word.substr(0, equals), value = word.substr(std::min(equals + 1, word.size()));
-    const auto number = [&] { return std::strtol(value.c_str(), nullptr, 10); };
-    if (key == "layers" && fresh("--layers")) a.layers = number();
-    if (key == "sequence" && fresh("--seq")) a.sequence = number();
-    if (key == "vocabulary" && fresh("--vocabulary")) a.vocabulary = number();
-    if (key == "batch" && !sized) a.batch = number() * std::max(1, saved.micro_batches);
-    if (key == "gradients" && fresh("--gradients")) a.gradients = value;
-    if (key == "micro_batches" && in_pieces)
-      a.micro_batches = static_cast<int>(number()), a.batch *= sized ? 1 : number();
-    if (key == "bfloat16" && !typed) a.type = word;
-    const auto& forms = cfp::optimizer_names;
-    if (!trained && std::find(forms.begin(), forms.end(), key) != forms.end()) a.optimizers = {key};
-  }
-  return a;
 }
 
 // A saved plan in stages says how many micro-batches there are.
@@ -103,7 +73,7 @@ int report_described(const arguments& a) {
 }  // namespace
 
 int report_plan(const arguments& given) {
-  if (given.page.empty()) throw bad_input("report needs -o FILE: where the page is written");
+  if (given.output.empty()) throw bad_input("report needs -o FILE: where the page is written");
   check_planning(given);
   if (!given.plan.empty() && given.machine.empty())
     throw bad_input("--plan " + given.plan +

@@ -94,14 +94,17 @@ namespace detail {
 
 class plan_reader : json_reader<bad_input> {
  public:
-  plan_reader(std::string_view text, const std::string& where) : json_reader(text, where), where_(where) {}
+  plan_reader(std::string_view text, const std::string& where) : json_reader(text, where), text_(text), where_(where) {}
 
   [[nodiscard]] plan_outline outline() const {
     const json all = parsed();
     if (!all.is_object()) refuse("the plan must be an object, got " + std::string(all.type_name()));
+    check_version(all, "the plan", plan_file_version);
+    object(member(all, "the plan", "mesh"), "'mesh'");
     std::string axes;
-    for (const auto& [axis, size] : object(member(all, "the plan", "mesh"), "'mesh'").items())
-      axes += (axes.empty() ? "" : ",") + axis + "=" + shown(size);
+    const nlohmann::ordered_json in_order = nlohmann::ordered_json::parse(text_);  // axes have an order
+    for (const auto& [axis, size] : in_order["mesh"].items())
+      axes.append(axes.empty() ? "" : ",").append(axis).append("=").append(size.dump().substr(0, 20));
     plan_outline out;
     out.model = text(member(all, "the plan", "model"), "'model'");
     try {
@@ -143,6 +146,7 @@ class plan_reader : json_reader<bad_input> {
 
  private:
   static constexpr double most_ms = 1e24;  // as in tables
+  const std::string_view text_;
   const std::string where_;
 
   // A model of the same name may be another one.

@@ -1,0 +1,240 @@
+"""jax_export.py CFP FOLDER: plans exported for JAX, compiled by XLA for 8 devices of a CPU and trained. Their losses are those of
+cfp's own ranks from the same weights, and their collectives are ours, kind by kind and in bytes, but for what is said below. What
+is written for Shardy and ONNX is read by their own parsers.
+
+It makes itself an environment under FOLDER with JAX from PyPI; without Python's venv, or without the network, it says so and ends
+with 77."""
+import importlib.util, json, os, re, struct, subprocess, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STEPS, SEQ, BATCH, LAYERS, SEED = 5, 32, 8, 2, 7
+JAX = "jax>=0.6,<0.8"  # from 0.8 on what its compiler for CPUs fuses may crash when it runs
+TEXT = bytes((37 * i * i + 11 * i + 5) % 251 for i in range(20 * SEQ))
+# Of one step a loss in float32 on one rank and on several differ by 1e-6 of itself; five steps let that grow.
+TOLERANCE = 2e-5
+
+
+def skip(why):
+    print(why)
+    sys.exit(77)
+
+
+def enter_environment(folder):
+    """Goes on in an environment that has JAX, made if there is none."""
+    python = os.path.join(folder, "venv", "bin", "python")
+    if not os.path.exists(os.path.join(folder, "venv", "ready")):
+        made = subprocess.run([sys.executable, "-m", "venv", os.path.join(folder, "venv")], capture_output=True)
+        if made.returncode != 0: skip("Python makes no virtual environment here (python3-venv): plans for JAX are not compiled")
+        got = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", JAX, "onnx>=1.18"], capture_output=True)
+        if got.returncode != 0: skip("JAX and onnx cannot be had from PyPI here: plans for it are not compiled")
+        open(os.path.join(folder, "venv", "ready"), "w").close()
+    env = dict(os.environ, CFP_IN_VENV="1", JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0")
+    sys.exit(subprocess.run([python] + sys.argv, env=env).returncode)
+
+
+def run(*command, fails=False):
+    said = subprocess.run([cfp, *command], capture_output=True, text=True, cwd=folder)
+    if not fails and said.returncode != 0:
+        sys.exit(f"FAILED: cfp {' '.join(command)}: {said.stderr}")
+    return said.stderr.strip() if fails else said.stdout
+
+
+# What people do: what each axis splits, best first, and how tensors between parts are held.
+FORCED = {
+    "tensor": ({"data": ["batch"], "model": ["heads", "hidden", "kv_heads", "vocabulary", "-"]},
+               ["batch:data", "vocabulary:model", "replicated"]),
+    "tensor_sequence": ({"data": ["batch"], "model": ["heads>sequence", "hidden>sequence", "vocabulary>sequence", "heads", "hidden",
+                                                      "kv_heads", "vocabulary", "sequence", "-"]},
+                        ["batch:data sequence:model", "sequence:model batch:data", "batch:data", "vocabulary:model", "replicated"]),
+    "zero": ({"data": ["batch/scattered", "batch", "-"], "model": ["batch/scattered", "batch", "-"]},
+             ["batch:data batch:model", "vocabulary:data vocabulary:model", "replicated"]),
+}
+
+
+def forced(found, wishes, path):
+    """The plan in which each decision is the first of the wishes that it can be; what it can, the program says."""
+    plan = json.load(open(found))
+    of_axes, between = wishes
+    texts = [""]
+    for axis in plan["mesh"]:
+        texts = [f"{t} {axis}={w}".strip() for t in texts for w in of_axes[axis]]
+    wished = lambda name: texts if name.startswith("strategy of ") else between
+    kind = lambda name: re.sub(r"\d+", "*", name)  # layers are alike
+    at = {kind(n): 0 for n in plan["decisions"]}
+    was = dict(plan["decisions"])
+    while True:
+        for name in plan["decisions"]:
+            n = at[kind(name)]
+            plan["decisions"][name] = wished(name)[n] if n < len(wished(name)) else was[name]
+        json.dump(plan, open(path, "w"))
+        said = run("export", path, "--to", "jax", "-o", path + ".py", fails=True)
+        no = re.search(r"'(.*?)' has no choice", said)
+        if not no: return
+        at[kind(no.group(1))] += 1
+
+
+def read_safetensors(path):
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    out = {}
+    for name, t in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            a, b = t["data_offsets"]
+            out[name] = np.frombuffer(data[8 + size + a:8 + size + b], "<f4").reshape(t["shape"])
+    return out
+
+
+def philox(counter, key):  # Philox4x32-10, Salmon et al. 2011
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xffffffff, (a >> 32) ^ c[3] ^ k[1], a & 0xffffffff]
+        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
+    return c
+
+
+def batch(number):  # as cfp cuts them from a text
+    rows = [philox([number * BATCH + r, 0, 0, 0], [SEED, 0])[0] % (len(TEXT) - SEQ) for r in range(BATCH)]
+    cut = lambda shift: np.array([list(TEXT[p + shift:p + shift + SEQ]) for p in rows], np.int32)
+    return {"tokens": cut(0), "targets": cut(1), "positions": np.arange(SEQ, dtype=np.int32)}
+
+
+KINDS = {"all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter", "all-to-all": "all_to_all",
+         "collective-permute": "permute"}
+WIDTH = {"f32": 4, "s32": 4, "u32": 4, "pred": 1, "f64": 8, "bf16": 2}
+
+
+def together(line):
+    """Devices of a group, in any of the three ways in which XLA writes groups."""
+    listed = re.search(r"replica_groups=\{\{([\d,]+)\}", line)
+    if listed: return len(listed.group(1).split(","))
+    counted = re.search(r"replica_groups=\[\d+,(\d+)\]", line)
+    if counted: return int(counted.group(1))
+    mesh, used = re.search(r"replica_groups=mesh\[([^\]]*)\].*?\{([^}]*)\}", line).groups()
+    sizes = dict(re.findall(r"'(\w+)'=(\d+)", mesh))
+    return int(np.prod([int(part or sizes[axis]) for axis, part in re.findall(r"'(\w+)'(?::\(\d+\)(\d+))?", used)]))
+
+
+def collectives_of(hlo):
+    """Of each kind how many, and the bytes a device sends by the formulas of rings."""
+    out = {}
+    for line in hlo.splitlines():
+        at = re.search(r"= (.*?) (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(-start)?\(", line)
+        if not at: continue
+        size = sum(WIDTH[t] * int(np.prod([int(n) for n in dims.split(",") if n])) for t, dims in
+                   re.findall(r"(f32|s32|u32|pred|f64|bf16)\[([\d,]*)\]", at.group(1)))
+        kind = at.group(2)
+        n = 2 if kind == "collective-permute" else together(line)
+        if n == 1: continue
+        whole = {"all-reduce": 2 * (n - 1) / n * size, "all-gather": (n - 1) / n * size, "reduce-scatter": (n - 1) * size,
+                 "all-to-all": (n - 1) / n * size, "collective-permute": size}[kind]
+        count, sent = out.get(KINDS[kind], (0, 0))
+        out[KINDS[kind]] = (count + 1, sent + whole)
+    return out
+
+
+def our_collectives(path):
+    out = {}
+    for one in json.load(open(path))["collectives"]:
+        count, sent = out.get(one["collective"], (0, 0))
+        out[one["collective"]] = (count + 1, sent + one["bytes_sent"])
+    return out
+
+
+def trained_by_xla(module, weights):
+    mesh = module.make_mesh()
+    params, moments = module.place_parameters(weights, mesh), module.place_moments(mesh)
+    inputs = lambda step: [module.place_inputs({k: v for k, v in batch(step).items() if k in module.INPUTS}, mesh)]
+    step = jax.jit(lambda p, m, b, n: module.train_step(p, m, b, n, mesh, SEED))
+    compiled = step.lower(params, moments, inputs(1), jnp.int32(1)).compile()
+    losses = []
+    for n in range(1, STEPS + 1):
+        loss, params, moments = compiled(params, moments, inputs(n), jnp.int32(n))
+        losses.append(float(loss))
+    return losses, collectives_of(compiled.as_text()), compiled
+
+
+def expected(mine, apart):
+    """What XLA makes of our collectives on a CPU. It has no reduce-scatter there, and sums whole: twice the bytes. And it sums each
+    of the gradients of projections that read one tensor, which we add up first: `apart` bytes more."""
+    sent = {kind: bytes_ for kind, (_, bytes_) in mine.items()}
+    sent["all_reduce"] = sent.get("all_reduce", 0) + 2 * sent.pop("reduce_scatter", 0) + apart
+    return sent
+
+
+def check(model, name, plan, apart):
+    """The plan on our ranks and by XLA: losses and collectives of both."""
+    mesh = ",".join(f"{a}={n}" for a, n in json.load(open(plan))["mesh"].items())
+    where = ["--model", model, "--layers", str(LAYERS), "--batch", str(BATCH), "--seq", str(SEQ), "--mesh", mesh]
+    state = model + ".safetensors"  # the same under every plan
+    run("train", *where, "--text", "text.bin", "--seed", str(SEED), "--plan", plan, "--steps", str(STEPS), "--summary", "summary.json",
+        "--save-plan", "ours.json")
+    if not os.path.exists(state):
+        run("train", *where, "--text", "text.bin", "--seed", str(SEED), "--plan", plan, "--steps", "0", "--save-state", state)
+    run("export", plan, "--to", "jax", "-o", "exported.py")
+    ours = json.load(open("summary.json"))["training"]["loss"]
+    spec = importlib.util.spec_from_file_location("exported", os.path.abspath("exported.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    losses, theirs, compiled = trained_by_xla(module, read_safetensors(state))
+    if os.environ.get("CFP_KEEP_HLO"): open(f"{name}.hlo", "w").write(compiled.as_text())
+    difference = max(abs(a - b) / abs(a) for a, b in zip(ours, losses))
+    print(f"{name}: losses {ours[0]:.6f} -> {ours[-1]:.6f}, by XLA {losses[0]:.6f} -> {losses[-1]:.6f}, apart {difference:.1e}")
+    if not difference < TOLERANCE: failures.append(f"{name}: losses are {difference:.1e} apart, at most {TOLERANCE:.0e}")
+    mine = our_collectives("ours.json")
+    wanted = expected(mine, apart)
+    for kind in sorted(set(mine) | set(theirs)):
+        a, b, w = mine.get(kind, (0, 0)), theirs.get(kind, (0, 0)), wanted.get(kind, 0)
+        print(f"  {kind:15} ours {a[0]:4} {a[1] / 1024:9.1f} KiB   expected of XLA {w / 1024:9.1f} KiB, is {b[0]:4} {b[1] / 1024:9.1f} KiB")
+        if abs(b[1] - w) > 0.01 * max(w, sum(wanted.values())):
+            failures.append(f"{name}: of {kind} XLA sends {b[1]:.0f} bytes, not about {w:.0f}")
+
+
+def parsed(plan):
+    """Of what is written for Shardy and ONNX their own parsers read all."""
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    import onnx
+    run("export", plan, "--to", "shardy", "-o", "plan.mlir")
+    context = mlir.make_ir_context()
+    context.allow_unregistered_dialects = True  # the operators of ours
+    with context:
+        module = ir.Module.parse(open("plan.mlir").read(), context)
+        if not module.operation.verify(): failures.append(f"{plan}: Shardy refuses it")
+        made = [str(o) for o in list(module.body.operations)[1].regions[0].blocks[0].operations]
+    if sum("sdy.reshard" in m for m in made) == 0: failures.append(f"{plan}: there is no sdy.reshard in it")
+    run("export", plan, "--to", "onnx", "-o", "plan.onnx")
+    model = onnx.load("plan.onnx")
+    onnx.checker.check_model(model)
+    if len(model.graph.node) < 40 or not all(n.device_configurations for n in model.graph.node):
+        failures.append(f"{plan}: its ONNX model has nodes without devices")
+    print(f"{plan}: Shardy reads {len(made)} operations, ONNX {len(model.graph.node)} nodes")
+
+
+if __name__ == "__main__":
+    cfp, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    os.makedirs(folder, exist_ok=True)
+    if not os.environ.get("CFP_IN_VENV"): enter_environment(folder)
+    import numpy as np
+    import jax, jax.numpy as jnp
+    os.chdir(folder)
+    open("text.bin", "wb").write(TEXT)
+    for model in ("tiny_gpt.json", "tiny_llama.json"):
+        open(model, "w").write(open(os.path.join(HERE, model)).read())
+    failures = []
+    # Of each layer of llama XLA sums gradients of three projections of attention and two of the MLP, of activations whole along one axis.
+    whole = LAYERS * ((3 - 1) + (2 - 1)) * 2 * (2 - 1) / 2 * (BATCH // 2 * SEQ * 64 * 4)
+    for model, forms in (("tiny_gpt", {"tensor": 0, "zero": 0}), ("tiny_llama", {"tensor_sequence": whole})):
+        planned = ["plan", "--model", model + ".json", "--layers", str(LAYERS), "--machine", "a100-8", "--mesh", "data=2,model=2",
+                   "--type", "float32", "--batch", str(BATCH), "--seq", str(SEQ), "--save-plan"]
+        found = f"{model}_found.json"
+        run(*planned, found)
+        check(model + ".json", f"{model} found", found, 0)
+        for name, apart in forms.items():
+            forced(found, FORCED[name], f"{model}_{name}.json")
+            check(model + ".json", f"{model} {name}", f"{model}_{name}.json", apart)
+    run(*planned, "recomputed.json", "--recompute", "all")
+    check(model + ".json", f"{model} recomputed", "recomputed.json", 0)
+    parsed("tiny_llama_tensor_sequence.json")
+    for why in failures: print("FAILED:", why)
+    sys.exit(1 if failures else 0)
