@@ -25,7 +25,7 @@ def enter_environment(folder):
     if not os.path.exists(os.path.join(folder, "venv", "ready")):
         made = subprocess.run([sys.executable, "-m", "venv", os.path.join(folder, "venv")], capture_output=True)
         if made.returncode != 0: skip("Python makes no virtual environment here (python3-venv): plans for JAX are not compiled")
-        got = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", JAX, "onnx>=1.18"], capture_output=True)
+        got = subprocess.run([python, "-m", "pip", "install", "-q", "--retries", "1", "--disable-pip-version-check", JAX, "onnx>=1.18"], capture_output=True)
         if got.returncode != 0: skip("JAX and onnx cannot be had from PyPI here: plans for it are not compiled")
         open(os.path.join(folder, "venv", "ready"), "w").close()
     env = dict(os.environ, CFP_IN_VENV="1", JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0")
