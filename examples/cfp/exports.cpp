@@ -16,6 +16,8 @@
 #include <cfp/session/option_checks.hpp>
 #include <cfp/session/texts.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -100,6 +102,10 @@ int export_to(const arguments& a) {
       std::find_if(std::begin(targets), std::end(targets), [&](const export_target& t) { return t.name == a.to; });
   const cfp::exported out = target->write(cfp::plan_view(plan), a);
   write(a.output, out.text);
+  answer(
+      a,
+      nlohmann::ordered_json{{"plan", a.plan}, {"to", a.to}, {"file", a.output}, {"approximations", out.approximations}}
+          .dump(1));
   for (const std::string& said : out.approximations) std::fprintf(stderr, "--to %s: %s\n", a.to.c_str(), said.c_str());
   return 0;
 }
