@@ -1,5 +1,5 @@
 # Installs what the examples and tests need, with apt, if it is missing. Sourced.
-packages=(g++ cmake ninja-build libboost-dev catch2 libthrust-dev libopenblas-dev nlohmann-json3-dev libcli11-dev librandom123-dev)
+packages=(g++ cmake ninja-build libboost-dev catch2 libthrust-dev libopenblas-dev nlohmann-json3-dev libcli11-dev librandom123-dev libprotozero-dev)
 
 # OpenBLAS takes its slowest kernels on a processor it does not know, as 0.3.21 does where that is newer than itself.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && grep -qsm1 -w avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX; fi

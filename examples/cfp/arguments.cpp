@@ -3,6 +3,7 @@
 #include "files.hpp"
 #include "ranks.hpp"
 
+#include <cfp/backend/host/elementary_kernels.hpp>
 #include <cfp/families/byte_text.hpp>
 
 #include <algorithm>
@@ -89,7 +90,10 @@ cfp::families::carried_file carried(const std::string& folder, const std::string
                                      "give " + option);
 }
 
-cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
+made_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
+  if (cfp::graphs::is_graph_file(a.model)) return make_graph(a, rows);
+  for (const char* const option : {"--dim", "--inputs", "--output", "--rules"})
+    if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a graph's file, .onnx or .hlo");
   const cfp::families::config_file file(carried("models", "--model", a.model).path);
   cfp::families::model_sizes sizes;
   sizes.batch = rows;
@@ -99,7 +103,7 @@ cfp::families::built_model make_model(const arguments& a, long rows, long layers
   sizes.vocabulary = a.vocabulary;
   sizes.pad_to = 128;
   sizes.least_groups = least_groups;
-  return build_model(file, sizes);
+  return {build_model(file, sizes), nullptr};
 }
 
 namespace {
@@ -158,11 +162,28 @@ void check_together(const arguments& a) {
 
 }  // namespace
 
+namespace {
+
+prepared prepare_graph(const arguments& a, made_model net) {
+  cfp::session_options options = a.session();
+  options.name = a.model + " " + net.sizes;
+  options.kernels = cfp::elementary_kernels();
+  cfp::session session(net.forward, options);
+  if (a.load_state.empty()) take_weights(session, net);
+  else session.load_state(a.load_state);
+  cfp::batch_source batches = random_batches(net, a.seed);
+  return {std::move(net), std::move(session), std::move(batches)};
+}
+
+}  // namespace
+
 prepared prepare(const arguments& a) {
   check_together(a);
-  const bool by_name = carried("models", "--model", a.model).by_name;
+  const bool is_graph = cfp::graphs::is_graph_file(a.model);
+  const bool by_name = !is_graph && carried("models", "--model", a.model).by_name;
   const long rows = rows_of(a.batch, a.micro_batches), layers = a.layers == 0 && by_name ? 2 : a.layers;
-  cfp::families::built_model net = make_model(a, rows, layers, 2);
+  made_model net = make_model(a, rows, layers, 2);
+  if (is_graph) return prepare_graph(a, std::move(net));
   check_vocabulary(a, net);
   cfp::families::byte_text text(read_text(a, a.sequence + net.inputs.reach() + 1), rows, a.sequence, a.seed,
                                 net.inputs);

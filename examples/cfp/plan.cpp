@@ -36,7 +36,7 @@ int plan_for_machine(const arguments& a) {
   if (!a.is_given("--seq")) sized.sequence = 1024;
   const long rows = rows_of(sized.batch, a.micro_batches);
   const bool folded = a.save_plan.empty() && a.save_header.empty();
-  const cfp::families::built_model net = make_model(sized, rows, a.layers, m.devices(), folded);
+  const made_model net = make_model(sized, rows, a.layers, m.devices(), folded);
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + net.sizes;
   if (a.explain) o.curve = 12;
@@ -49,9 +49,8 @@ int plan_for_machine(const arguments& a) {
   }
   const cfp::machine_plan found = cfp::plan_for(net.forward, m, o);
   clear_progress();
-  std::cout << a.model << ": " << net.sizes
-            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n")
-            << found;
+  say_model(a, net, a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches" : "");
+  std::cout << found;
   if (!found.fits())
     throw bad_input(found.unfit + "; take more --memory (bytes)" +
                     (a.recompute == "none" ? ", leave out --recompute" : "") +
