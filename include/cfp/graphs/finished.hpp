@@ -1,6 +1,7 @@
 // The end of a graph that was read: its loss, and whether its rules cut dimensions alike.
 #pragma once
 
+#include <cfp/graphs/dimension_names.hpp>
 #include <cfp/graphs/graph_options.hpp>
 #include <cfp/graphs/recognised.hpp>
 #include <cfp/graphs/row_operators.hpp>
@@ -56,6 +57,7 @@ inline void finish_with_loss(row_operators& p, const held& output, const std::st
   for (const std::shared_ptr<given_tensor>& t : p.build.given) detail::bound_indices(p.build.g, *t);
   out.forward = recognised(p.build.g, p.build.fixed);
   detail::call_given(out.forward, p.build.given);
+  name_dimensions(out.forward);
   for (const auto& [label, numbers] : p.build.fixed)
     if (out.forward.find(label) >= 0) out.fixed.emplace(label, numbers);
   for (const std::shared_ptr<given_tensor>& t : p.build.given)

@@ -17,19 +17,21 @@ namespace cfp::inline v0_1::graphs {
 
 namespace hlo {
 
+using names = std::map<std::string_view, const char*>;
+inline const names elements = {
+    {"add", "Add"},     {"subtract", "Sub"}, {"multiply", "Mul"},    {"divide", "Div"}, {"maximum", "Max"},
+    {"minimum", "Min"}, {"power", "Pow"},    {"and", "And"},         {"or", "Or"},      {"xor", "Xor"},
+    {"log", "Log"},     {"tanh", "Tanh"},    {"exponential", "Exp"}, {"sqrt", "Sqrt"},  {"logistic", "Sigmoid"},
+    {"sine", "Sin"},    {"cosine", "Cos"},   {"erf", "Erf"},         {"negate", "Neg"}, {"select", "Where"},
+    {"abs", "Abs"},     {"floor", "Floor"},  {"ceil", "Ceil"},       {"sign", "Sign"},  {"not", "Not"},
+    {"tan", "Tan"}};
+inline const names directions = {
+    {"EQ", "Equal"}, {"GT", "Greater"}, {"GE", "GreaterOrEqual"}, {"LT", "Less"}, {"LE", "LessOrEqual"}};
+
 /// What goes element by element, as ONNX calls it.
 inline std::string element_function(const hlo_instruction& i) {
-  static const std::map<std::string_view, const char*> all = {
-      {"add", "Add"},         {"subtract", "Sub"}, {"multiply", "Mul"}, {"divide", "Div"}, {"maximum", "Max"},
-      {"minimum", "Min"},     {"power", "Pow"},    {"and", "And"},      {"or", "Or"},      {"xor", "Xor"},
-      {"exponential", "Exp"}, {"log", "Log"},      {"tanh", "Tanh"},    {"sqrt", "Sqrt"},  {"logistic", "Sigmoid"},
-      {"sine", "Sin"},        {"cosine", "Cos"},   {"erf", "Erf"},      {"negate", "Neg"}, {"select", "Where"},
-      {"abs", "Abs"},         {"floor", "Floor"},  {"ceil", "Ceil"},    {"sign", "Sign"},  {"not", "Not"},
-      {"tan", "Tan"}};
-  static const std::map<std::string_view, const char*> directions = {
-      {"EQ", "Equal"}, {"GT", "Greater"}, {"GE", "GreaterOrEqual"}, {"LT", "Less"}, {"LE", "LessOrEqual"}};
   const bool compares = i.op == "compare";
-  const auto& table = compares ? directions : all;
+  const names& table = compares ? directions : elements;
   const auto at = table.find(compares ? i.direction : i.op);
   return at == table.end() ? "" : at->second;
 }

@@ -4,7 +4,7 @@
 
 #include <cfp/graphs/finished.hpp>
 #include <cfp/graphs/hlo_literal.hpp>
-#include <cfp/graphs/hlo_operators.hpp>
+#include <cfp/graphs/hlo_movements.hpp>
 
 #include <cstddef>
 #include <map>
@@ -165,16 +165,16 @@ class hlo_reader {
         throw bad_input("it has " + std::to_string(in.size()) + " operands, and takes " + std::to_string(n));
     };
     if (i.op == "constant") return hlo_whole(held_constant(numbers_of(i, i.name)));
-    if (i.op == "iota") return counted(i);
+    if (i.op == "iota") return hlo::counted(i);
     if (in.empty()) throw bad_input("nobody here knows it, and it has no operands");
     if (i.op == "copy" || i.op == "optimization-barrier") return in[0];
-    if (i.op == "convert") return need(1), converted(i, in[0]);
+    if (i.op == "convert") return need(1), hlo::converted(p_, i, in[0]);
     if (i.op == "broadcast") return need(1), repeated(p_, in[0], i.dims, i.shape.dims);
     if (i.op == "reshape") return need(1), seen_as(p_, in[0], i.shape.dims);
-    if (i.op == "transpose") return need(1), transposed(i, in[0]);
+    if (i.op == "transpose") return need(1), hlo::transposed(p_, i, in[0]);
     if (i.op == "dot") return need(2), hlo::product(p_, i, in[0], in[1]);
     if (i.op == "slice") return need(1), hlo::sliced(p_, i, in[0]);
-    if (i.op == "concatenate") return joined(i, in);
+    if (i.op == "concatenate") return hlo::joined(p_, i, in);
     hlo_value out;
     if (i.op == "reduce" && in.size() == 2 && hlo::reduced(p_, i, in[0], in[1], reducer(i), out)) return out;
     if (i.op == "gather" && (need(2), hlo::gathered(p_, i, in[0], in[1], out))) return out;
@@ -188,45 +188,6 @@ class hlo_reader {
     return unknown(i, in);
   }
 
-  hlo_value counted(const hlo_instruction& i) const {
-    const std::size_t along = axis_of(i.dims.empty() ? -1 : i.dims[0], i.shape.dims.size());
-    constant out{std::vector<long>(i.shape.dims.size(), 1), {}, hlo_kind_of(i.shape.type) == hlo_kind::whole};
-    out.shape[along] = i.shape.dims[along];
-    for (long k = 0; k < checked_known(out.shape); ++k) out.at.push_back(static_cast<double>(k));
-    return {held_constant(std::move(out)), i.shape.dims};
-  }
-  hlo_value converted(const hlo_instruction& i, const hlo_value& x) {
-    onnx_node node;
-    node.op = "Cast";
-    node.attributes.emplace_back();
-    node.attributes[0].name = "to";
-    node.attributes[0].integer = hlo_kind_of(i.shape.type) == hlo_kind::numbers ? 1 : i.shape.type == 1 ? 9 : 7;
-    const onnx_call c{p_, node, {x.small}, {true}, 20};
-    if (onnx::folded known = onnx::fold(c)) return {held_constant(std::move(*known)), x.shape};
-    const onnx_results out = onnx::cast(c);
-    return {out.empty() ? onnx::pointwise(c, true).front() : out.front(), x.shape};
-  }
-  hlo_value transposed(const hlo_instruction& i, const hlo_value& x) {
-    axes order;
-    std::vector<long> shape;
-    for (const long d : i.dims) order.push_back(axis_of(d, x.shape.size())), shape.push_back(x.shape[order.back()]);
-    if (std::set<std::size_t>(order.begin(), order.end()).size() != x.shape.size())
-      throw bad_input("its dimensions are " + shape_text(i.dims) + ", its operand " + shape_text(x.shape));
-    return {p_.transposed(x.small, order), shape};
-  }
-  hlo_value joined(const hlo_instruction& i, const std::vector<hlo_value>& in) {
-    const std::size_t along = axis_of(i.dims.empty() ? 0 : i.dims[0], i.shape.dims.size());
-    std::vector<held> all;
-    for (const hlo_value& v : in) {
-      std::vector<long> shape = v.shape;
-      if (shape.size() == i.shape.dims.size()) shape[along] = i.shape.dims[along];
-      if (shape != i.shape.dims) throw bad_input("its operands do not fit");
-      all.push_back(written_out(p_, v));
-    }
-    if (all.size() > static_cast<std::size_t>(max_operands))
-      throw bad_input("it has " + std::to_string(all.size()) + " operands, an operator has at most 8");
-    return hlo_whole(all.size() == 1 ? all[0] : p_.joined(all, along));
-  }
   // What a reduction does with two numbers: the computation it calls is one instruction of its parameters.
   std::string reducer(const hlo_instruction& i) const {
     const hlo_computation& c = called_by(i);

@@ -2,7 +2,7 @@
 // gradients are there; rows are moved to the end first.
 #pragma once
 
-#include <cfp/graphs/primitives.hpp>
+#include <cfp/graphs/piece_operators.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/softmax.hpp>
 
@@ -13,7 +13,7 @@
 
 namespace cfp::inline v0_1::graphs {
 
-struct row_operators : primitives {
+struct row_operators : piece_operators {
   held scaled_by(const held& x, double by) { return by == 1.0 ? x : elementwise(info<scaled_t>, {x}, {by}); }
 
   held mean(const held& x, const axes& over, bool keep) {
