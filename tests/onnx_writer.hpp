@@ -198,4 +198,38 @@ inline std::string transformer_block(const block_sizes& s, bool causal = false, 
   return m.bytes();
 }
 
+/// Small models that have a node of every kind between them, to start from.
+inline std::vector<std::string> one_of_each() {
+  std::vector<std::string> out;
+  const auto chain = [&out](const std::vector<std::string>& ops, const std::vector<attribute>& with = {},
+                            const std::vector<std::vector<std::int64_t>>& more = {}) {
+    model_writer m;
+    std::string x = m.node("Mul", {m.input("x", f32, {"batch", 4}), m.weight("w", {4})});
+    for (const std::string& op : ops) {
+      std::vector<std::string> in = {x};
+      for (const std::vector<std::int64_t>& all : more)
+        in.push_back(m.integers("c" + std::to_string(in.size()), {static_cast<std::int64_t>(all.size())}, all));
+      x = m.node(op, in, with);
+    }
+    m.output(x, f32, {"batch", 4});
+    out.push_back(m.bytes());
+  };
+  chain({"Relu", "Sigmoid", "Tanh", "Exp", "Erf", "Sqrt", "Abs", "Gelu", "Softmax", "LogSoftmax", "Mystery"});
+  chain({"ReduceMean", "ReduceMax", "ReduceSum"}, {{"axes", std::vector<std::int64_t>{-1}}});
+  chain({"Reshape", "Expand"}, {}, {{2, 4}});
+  chain({"Slice"}, {}, {{0}, {2}, {1}});
+  chain({"Transpose", "Identity", "Dropout", "Flatten", "Squeeze"}, {{"perm", std::vector<std::int64_t>{1, 0}}});
+  chain({"Gather", "Unsqueeze"}, {{"axis", std::int64_t(1)}}, {{1}});
+  chain({"Cast"}, {{"to", std::int64_t(7)}});
+  model_writer m;
+  m.input("x", f32, {2, 3, 6});
+  const std::string y =
+      m.node("Conv", {"x", m.weight("w", {4, 3, 2}), m.weight("b", {4})}, {{"pads", std::vector<std::int64_t>{1, 1}}});
+  m.node("Split", {m.node("Concat", {y, y}, {{"axis", std::int64_t(1)}})}, {{"axis", std::int64_t(1)}},
+         {"left", "right"});
+  m.output(m.node("Einsum", {"left", "right"}, {{"equation", "abc,adc->abd"}}), f32, {});
+  out.push_back(m.bytes());
+  return out;
+}
+
 }  // namespace onnx_tests

@@ -13,6 +13,18 @@ namespace cfp::inline v0_1::graphs {
 /// Most elements that are computed while a graph is read.
 inline constexpr long most_known = 1l << 22;
 
+/// Counts them, of all known tensors of a file. Throws bad_input where that takes too much memory.
+class known_budget {
+ public:
+  void take(std::size_t elements) {
+    taken_ += static_cast<long>(elements);
+    if (taken_ > 4 * most_known) throw bad_input("numbers that are known while it is read take too much memory");
+  }
+
+ private:
+  long taken_ = 0;
+};
+
 struct constant {
   std::vector<long> shape;
   std::vector<double> at;  ///< row-major

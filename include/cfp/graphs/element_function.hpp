@@ -6,8 +6,8 @@
 #include <cfp/op/elementary.hpp>
 
 #include <cmath>
+#include <functional>
 #include <map>
-#include <optional>
 #include <vector>
 
 namespace cfp::inline v0_1::graphs {
@@ -24,19 +24,23 @@ class element_function {
   template <class F>
   bool is(const F& f) const {
     for (const double x : {-6.1, -2.9, -1.7, -1.03, -0.31, -0.07, 0.0, 0.13, 0.57, 0.91, 1.83, 3.3, 5.7}) {
-      const double mine = at(value_, x, 0), wanted = f(x);
+      std::map<int, double> known = {{of_, x}};
+      const double mine = at(value_, known, 0), wanted = f(x);
       if (!(std::fabs(mine - wanted) <= 1e-6 * (1 + std::fabs(wanted)))) return false;
     }
     return true;
   }
 
  private:
-  double at(int v, double x, int depth) const {
-    if (v == of_) return x;
-    if (depth > 24) return std::nan("");
+  double at(int v, std::map<int, double>& known, int depth) const {
+    if (const auto is = known.find(v); is != known.end()) return is->second;
+    return known[v] = depth > 24 ? std::nan("") : computed(v, known, depth);
+  }
+  double computed(int v, std::map<int, double>& known, int depth) const {
     using namespace elementary;
-    const operation& o = g_.at(g_[v].producer);
-    const double a = at(o.operands[0], x, depth + 1), b = o.operands.size() > 1 ? at(o.operands[1], x, depth + 1) : 0;
+    const operation& o = g_.get().at(g_.get()[v].producer);
+    const double a = at(o.operands[0], known, depth + 1),
+                 b = o.operands.size() > 1 ? at(o.operands[1], known, depth + 1) : 0;
     const double s = o.scalars.empty() ? 0 : o.scalars[0];
     if (o.op == &info<add_t>) return a + b;
     if (o.op == &info<mul_t>) return a * b;
@@ -54,7 +58,7 @@ class element_function {
     return std::nan("");
   }
 
-  const graph& g_;
+  std::reference_wrapper<const graph> g_;
   int value_, of_;
 };
 
@@ -76,26 +80,22 @@ inline bool is_element_by_element(const operation& o) {
 
 }  // namespace detail
 
-/// The value as a function of the nearest one that all ways of elementwise operators from it lead to, or nothing. It is
-/// found by taking apart, one after another, whatever was made last.
-inline std::optional<element_function> function_of(const graph& g, int value) {
-  std::map<int, int> open;  // by the number of the operation that made it, last first
-  const auto add = [&](int v) { open.emplace(-g[v].producer, v); };
-  add(value);
+/// The value as a function of each one that all ways of elementwise operators to it come from, the nearest first. They
+/// are found by taking apart, one after another, whatever was made last.
+inline std::vector<element_function> functions_of(const graph& g, int value) {
+  std::vector<element_function> out;
+  std::map<int, int> open = {{-g[value].producer, value}};  // by the number of the operation that made it, last first
   for (int taken = 0; taken < 24; ++taken) {
-    const int v = open.begin()->second;
-    if (open.size() == 1 && v != value) {
-      // The nearest one: all beyond it would be a function of a function.
-      return element_function(g, value, v);
-    }
-    if (g[v].producer < 0 || !detail::is_element_by_element(g.at(g[v].producer))) return std::nullopt;
+    const int v = open.begin()->second, made_by = g[v].producer;
+    if (open.size() == 1 && v != value) out.emplace_back(g, value, v);
+    if (made_by < 0 || !detail::is_element_by_element(g.at(made_by))) return out;
     open.erase(open.begin());
-    for (const int x : g.at(g[v].producer).operands) {
-      if (g[x].producer < 0) return std::nullopt;
-      add(x);
+    for (const int x : g.at(made_by).operands) {
+      if (g[x].producer < 0) return out;
+      open.emplace(-g[x].producer, x);
     }
   }
-  return std::nullopt;
+  return out;
 }
 
 }  // namespace cfp::graphs

@@ -29,19 +29,23 @@ inline bool is_graph_file(const std::string& path) {
 
 namespace detail {
 
-// Where reshapes cut one dimension in ways that do not align, they keep all of their dimensions whole.
+// Where operators cut one dimension in ways that do not align, some of them keep it whole.
 template <class Read>
 read_graph refinable(const Read& read) {
-  read_graph out = read(false);
-  try {
-    refine(out.forward);
-  } catch (const error&) {
-    out = read(true);
-    refine(out.forward);
-    out.said.push_back("its reshapes cut dimensions in ways that do not align: they keep theirs whole");
+  for (int caution = 0;; ++caution) {
+    read_graph out = read(caution);
+    try {
+      refine(out.forward);
+    } catch (const error& e) {
+      if (caution < 2) continue;
+      throw bad_input(e.what());
+    }
+    if (caution > 0)
+      out.said.push_back(std::string(caution > 1 ? "reshapes and pieces" : "pieces") +
+                         " cut dimensions in ways that do not align: theirs stay whole");
+    checked(out.forward);
+    return out;
   }
-  checked(out.forward);
-  return out;
 }
 
 }  // namespace detail
@@ -49,13 +53,13 @@ read_graph refinable(const Read& read) {
 /// The model in the bytes of a ModelProto. Throws bad_input for what is none, naming file, node and value.
 inline read_graph onnx_graph(std::string_view bytes, const std::string& path, const graph_options& options) {
   const onnx_file file = read_onnx(bytes, path);
-  return detail::refinable([&](bool whole_reshapes) { return onnx_reader(file, options, whole_reshapes).run(); });
+  return detail::refinable([&](int caution) { return onnx_reader(file, options, caution).run(); });
 }
 
 /// The model in the bytes of an HloModuleProto. Throws bad_input for what is none, naming file, instruction and value.
 inline read_graph hlo_graph(std::string_view bytes, const std::string& path, const graph_options& options) {
   const hlo_file file = read_hlo(bytes, path);
-  return detail::refinable([&](bool whole_reshapes) { return hlo_reader(file, options, whole_reshapes).run(); });
+  return detail::refinable([&](int caution) { return hlo_reader(file, options, caution).run(); });
 }
 
 /// The model of a file. Throws bad_input for what is none, naming file, node and value.

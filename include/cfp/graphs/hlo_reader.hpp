@@ -18,8 +18,8 @@ namespace cfp::inline v0_1::graphs {
 
 class hlo_reader {
  public:
-  hlo_reader(const hlo_file& file, const graph_options& options, bool whole_reshapes) : file_(file), options_(options) {
-    p_.whole_reshapes = whole_reshapes;
+  hlo_reader(const hlo_file& file, const graph_options& options, int caution) : file_(file), options_(options) {
+    p_.caution = caution;
     for (const hlo_computation& c : file.computations)
       if (!by_id_.emplace(c.id, &c).second)
         throw bad_input(file_.path + ": two computations have the number " + std::to_string(c.id));
@@ -99,12 +99,13 @@ class hlo_reader {
     if (depth > 32) throw bad_input(file_.path + ": computations call each other more than 32 deep");
     std::map<long, hlo_value> made;
     for (const hlo_instruction& i : c.instructions) {
-      if (++count_ > 1000000) throw bad_input(file_.path + ": it has more than a million instructions");
+      if (++count_ > 100000) throw bad_input(file_.path + ": it has more than 100000 instructions");
       std::string why;
       try {
         p_.build.label = i.name;
         const int before = p_.build.g.size();
         hlo_value out = result_of(i, made, arguments, depth);
+        if (out.small.known) budget_.take(out.small.known->at.size());
         if (p_.build.g.size() > before && i.op != "call" && out.small.id >= 0) p_.build.call(out.small.id);
         if (!made.emplace(i.id, std::move(out)).second) throw bad_input("two instructions have its number");
         continue;
@@ -236,6 +237,7 @@ class hlo_reader {
   const hlo_file& file_;
   const graph_options& options_;
   row_operators p_;
+  known_budget budget_;
   std::map<long, const hlo_computation*> by_id_;
   std::set<std::string> unknown_, taken_inputs_;
   std::vector<std::shared_ptr<given_tensor>> given_;

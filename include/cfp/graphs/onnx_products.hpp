@@ -80,11 +80,27 @@ inline onnx_results einstein(const onnx_call& c) {
 
 /// One side of a window: "same" is not computed here, the file must say it by its pads.
 inline long windows(long size, long kernel, long stride, long dilation, long pads) {
-  const long reach = dilation * (kernel - 1) + 1;
-  if (kernel < 1 || stride < 1 || dilation < 1 || pads < 0 || kernel > (1l << 40) / dilation || pads > 1l << 40 ||
-      size + pads < reach)
+  const bool is = kernel >= 1 && dilation >= 1 && stride >= 1 && pads >= 0 && kernel <= (1l << 40) / dilation;
+  const long reach = is ? dilation * (kernel - 1) + 1 : 0;
+  if (!is || size + pads < reach)
     throw bad_input("a window of " + std::to_string(kernel) + " does not fit " + std::to_string(size) + " elements");
   return (size + pads - reach) / stride + 1;
+}
+
+/// What is put before and behind, if it can be.
+inline long sides(long before, long behind) {
+  constexpr long most = 1l << 40;
+  return before < 0 || behind < 0 || before > most || behind > most ? -1 : before + behind;
+}
+
+/// An attribute of so many numbers.
+inline std::vector<long> numbers_for(const onnx_call& c, const char* name, std::size_t n, long otherwise) {
+  std::vector<long> all = c.integers(name);
+  if (!all.empty() && all.size() != n)
+    throw bad_input(std::string("attribute '") + name + "' has " + std::to_string(all.size()) + " numbers, not " +
+                    std::to_string(n));
+  all.resize(n, otherwise);
+  return all;
 }
 
 /// Batch and channels are split, positions and windows stay whole.
@@ -96,22 +112,16 @@ inline onnx_results convolution(const onnx_call& c) {
   const long group = c.integer("group", 1);
   if (group < 1 || x.shape[1] % group != 0 || w.shape[1] != x.shape[1] / group || w.shape[0] % group != 0)
     throw bad_input("attribute 'group' is " + std::to_string(group) + ", its operands are " + c.p.shapes_of(c.in));
-  const auto attribute = [&](const char* name, std::size_t n, long otherwise) {
-    std::vector<long> all = c.integers(name);
-    if (!all.empty() && all.size() != n)
-      throw bad_input(std::string("attribute '") + name + "' has " + std::to_string(all.size()) + " numbers");
-    all.resize(n, otherwise);
-    return all;
-  };
-  const std::vector<long> strides = attribute("strides", spatial, 1), dilations = attribute("dilations", spatial, 1),
-                          pads = attribute("pads", 2 * spatial, 0);
+  const std::vector<long> strides = numbers_for(c, "strides", spatial, 1),
+                          dilations = numbers_for(c, "dilations", spatial, 1),
+                          pads = numbers_for(c, "pads", 2 * spatial, 0);
   std::vector<long> shape = {x.shape[0], w.shape[0]};
   const int s = static_cast<int>(spatial);
   std::vector<int> of_x = {0, 1}, of_w = {2, group == 1 ? 1 : 3 * s + 3}, of_y = {0, 2}, whole;
   for (int d = 0; d < s; ++d) {
     const auto at = static_cast<std::size_t>(d);
     shape.push_back(
-        windows(x.shape[at + 2], w.shape[at + 2], strides[at], dilations[at], pads[at] + pads[at + spatial]));
+        windows(x.shape[at + 2], w.shape[at + 2], strides[at], dilations[at], sides(pads[at], pads[at + spatial])));
     of_x.push_back(3 + d), of_w.push_back(3 + s + d), of_y.push_back(3 + 2 * s + d);
     whole.insert(whole.end(), {3 + d, 3 + s + d, 3 + 2 * s + d});
   }
@@ -121,6 +131,37 @@ inline onnx_results convolution(const onnx_call& c) {
   std::vector<long> channels(rank, 1);
   channels[1] = w.shape[0];
   return {c.p.elementwise(info<add_t>, {y, c.p.reshaped(c.operand(2), channels)})};
+}
+
+/// Batch and channels are split, positions stay whole.
+inline onnx_results pooled(const onnx_call& c) {
+  const held& x = c.operand(0);
+  const std::size_t rank = x.shape.size(), spatial = rank < 3 ? 0 : rank - 2;
+  const std::vector<long> kernel = c.integers("kernel_shape");
+  if (kernel.size() != spatial || spatial == 0 || c.text("auto_pad", "NOTSET") != "NOTSET" ||
+      c.integer("ceil_mode", 0) != 0 || c.node.outputs.size() > 1)
+    return {};
+  const std::vector<long> strides = numbers_for(c, "strides", spatial, 1),
+                          pads = numbers_for(c, "pads", 2 * spatial, 0),
+                          dilations = numbers_for(c, "dilations", spatial, 1);
+  std::vector<long> shape = {x.shape[0], x.shape[1]};
+  std::vector<int> of_x = {0, 1}, of_y = {0, 1}, whole;
+  for (std::size_t d = 0; d < spatial; ++d) {
+    shape.push_back(windows(x.shape[d + 2], kernel[d], strides[d], dilations[d], sides(pads[d], pads[d + spatial])));
+    of_x.push_back(2 + static_cast<int>(d)), of_y.push_back(static_cast<int>(rank + d));
+    whole.insert(whole.end(), {of_x.back(), of_y.back()});
+  }
+  return some_of(c.p.build, c.node.op, c.attributes(), {x}, {shape}, {of_x, of_y}, whole);
+}
+
+/// By what a training found: a scale, a shift, a mean and a variance of each channel.
+inline onnx_results batch_normalised(const onnx_call& c) {
+  std::vector<held> in = {c.operand(0)};
+  std::vector<long> channels(in[0].shape.size(), 1);
+  if (channels.size() < 2 || c.node.outputs.size() > 1) return {};
+  channels[1] = in[0].shape[1];
+  for (std::size_t i = 1; i < 5; ++i) in.push_back(c.p.reshaped(c.operand(i), channels));
+  return element_by_element(c.p.build, c.node.op, c.attributes(), in, in[0].shape, false);
 }
 
 inline onnx_results reduced(const onnx_call& c) {
@@ -134,8 +175,12 @@ inline onnx_results reduced(const onnx_call& c) {
   }
   const std::string& op = c.node.op;
   using namespace elementary;
+  if (op == "ReduceSum") {
+    held out = c.p.sum(x, over, keep);
+    out.is_whole = x.is_whole;
+    return {out};
+  }
   if (x.is_whole) return {};
-  if (op == "ReduceSum") return {c.p.sum(x, over, keep)};
   if (op == "ReduceMean") return {c.p.mean(x, over, keep)};
   if (op == "ReduceMax" || op == "ReduceMin") return {c.p.extreme(x, over, keep, op == "ReduceMax")};
   if (op == "ReduceSumSquare") return {c.p.sum(c.p.elementwise(info<square_t>, {x}), over, keep)};

@@ -20,9 +20,8 @@ namespace cfp::inline v0_1::graphs {
 
 class onnx_reader {
  public:
-  onnx_reader(const onnx_file& file, const graph_options& options, bool whole_reshapes)
-      : file_(file), options_(options) {
-    p_.whole_reshapes = whole_reshapes;
+  onnx_reader(const onnx_file& file, const graph_options& options, int caution) : file_(file), options_(options) {
+    p_.caution = caution;
   }
 
   read_graph run() {
@@ -173,7 +172,10 @@ class onnx_reader {
       for (const onnx_attribute& a : n.attributes)
         if (a.has_graph) throw bad_input("attribute '" + a.name + "' is a graph, which is not read");
       p_.build.label = n.name.empty() && !n.outputs.empty() ? n.outputs[0] : n.name;
-      take(n, results_of(c));
+      const onnx_results results = results_of(c);
+      for (const held& h : results)
+        if (h.known) budget_.take(h.known->at.size());
+      take(n, results);
     } catch (const bad_input& e) {
       throw bad_input(where + e.what());
     } catch (const error& e) {
@@ -236,6 +238,7 @@ class onnx_reader {
   const onnx_file& file_;
   const graph_options& options_;
   row_operators p_;
+  known_budget budget_;
   std::map<std::string, held> values_;
   std::map<std::string, const onnx_declared*> declared_;
   std::set<std::string> inputs_, unknown_;

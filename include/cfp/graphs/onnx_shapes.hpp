@@ -1,7 +1,7 @@
 // Operators of ONNX that move elements, or take some of them.
 #pragma once
 
-#include <cfp/graphs/onnx_call.hpp>
+#include <cfp/graphs/onnx_elements.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,8 +23,7 @@ inline onnx_results cast(const onnx_call& c) {
   if (to.bytes == 0)
     throw bad_input("attribute 'to' is type " + std::to_string(c.integer("to", 1)) + ", which is not read");
   held out = c.operand(0);
-  if (to.whole && !out.is_whole) return {};
-  if (c.integer("to", 1) == 9) return {};
+  if ((to.whole && !out.is_whole) || c.integer("to", 1) == 9) return pointwise(c, true);
   if (!to.whole && out.given && out.is_whole) {  // numbers from here on
     const int id = c.p.build.numbers(out);
     out = c.p.build.computed(id, out.shape);
@@ -60,6 +59,8 @@ inline std::vector<long> asked_shape(const std::vector<long>& from, std::vector<
       throw bad_input("its shape " + shape_text(to) + " does not fit " + shape_text(from));
     else known *= to[d];
   }
+  if (open >= 0 && rest % known != 0)
+    throw bad_input("its shape " + shape_text(to) + " does not fit " + shape_text(from));
   if (open >= 0) to[static_cast<std::size_t>(open)] = rest / known;
   if (elements_of(to) != rest) throw bad_input("its shape " + shape_text(to) + " does not fit " + shape_text(from));
   return to;

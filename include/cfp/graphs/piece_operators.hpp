@@ -41,7 +41,7 @@ struct piece_operators : selections {
   held joined(const std::vector<held>& in, std::size_t axis) {
     std::vector<long> shape = in[0].shape, first;
     shape[axis] = 0;
-    bool fits = in.size() <= static_cast<std::size_t>(max_operands);
+    bool fits = caution == 0;
     for (const held& h : in) {
       fits = fits && h.shape[axis] > 1;
       first.push_back(shape[axis]);
@@ -58,7 +58,7 @@ struct piece_operators : selections {
       return part_of(x, axis, x.shape[axis] / size, static_cast<std::size_t>(first / size));
     std::vector<long> shape = x.shape;
     shape[axis] = size;
-    if (size == 1) return along({x}, "Slice", std::to_string(first), axis, shape);
+    if (size == 1 || caution > 0) return along({x}, "Slice", std::to_string(first), axis, shape);
     op_info form = detail::unknown_form("piece", "", "", op_body::pieces);
     return pieces(form, {x}, axis, {-first}, shape, "Slice");
   }

@@ -26,7 +26,9 @@ inline std::size_t axis_of(long given, std::size_t rank) {
 
 struct primitives {
   graph_builder build{};
-  bool whole_reshapes = false;  ///< what cuts or joins dimensions is an operator of all of them
+  /// How much of what may cut a dimension where another operator needs it in one piece is an operator nobody knows:
+  /// from 1 on pieces along an axis, from 2 on reshapes.
+  int caution = 0;
 
   /// A functor on corresponding elements, operands broadcast to one shape.
   held elementwise(const op_info& op, const std::vector<held>& in, const std::vector<double>& scalars = {},
@@ -116,7 +118,7 @@ struct primitives {
     if (x.known) return held_constant({shape, x.known->at, x.is_whole});
     const bool only_ones = without_ones(x.shape) == without_ones(shape);
     if (!only_ones) {
-      if (whole_reshapes || !x.view.reshape(without_ones(shape)))
+      if (caution > 1 || !x.view.reshape(without_ones(shape)))
         return all_of(build, "Reshape", shape_text(shape), {x}, {shape}).front();
       x.moved = std::make_shared<int>(-1);
     }

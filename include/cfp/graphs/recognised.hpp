@@ -12,7 +12,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -208,15 +207,15 @@ class pattern_finder {
   bool function_at(const operation& o) {
     const bool is_product = o.op == &info<mul_t> && is_full(o, 0) && is_full(o, 1);
     if (!is_product && o.op != &info<scaled_t>) return false;
-    if (const std::optional<element_function> f = function_of(from_, o.results[0])) {
-      if (f->is(gelu_t::apply<double>)) return emit(o, info<gelu_t>, {f->of()});
-      if (f->is(gelu_exact_t::apply<double>)) return emit(o, info<gelu_exact_t>, {f->of()});
+    for (const element_function& f : functions_of(from_, o.results[0])) {
+      if (f.is(gelu_t::apply<double>)) return emit(o, info<gelu_t>, {f.of()});
+      if (f.is(gelu_exact_t::apply<double>)) return emit(o, info<gelu_exact_t>, {f.of()});
     }
-    if (!is_product) return false;
     for (const int k : {0, 1})
-      if (const std::optional<element_function> f = function_of(from_, o.operands[k]);
-          f && f->is([](double x) { return x * sigmoid(x); }))
-        return emit(o, info<gated_silu_t>, {f->of(), o.operands[1 - k]});
+      if (is_product)
+        for (const element_function& f : functions_of(from_, o.operands[k]))
+          if (f.is([](double x) { return x * sigmoid(x); }))
+            return emit(o, info<gated_silu_t>, {f.of(), o.operands[1 - k]});
     return false;
   }
   bool emit(const operation& o, const op_info& op, const std::vector<int>& operands) {

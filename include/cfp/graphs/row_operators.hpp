@@ -129,7 +129,8 @@ struct row_operators : piece_operators {
       if (o.op->body == op_body::product)
         return build.g[o.operands[0]].role == value_role::activation &&
                build.g[o.operands[1]].role == value_role::activation;
-      id = o.op->body == op_body::map ? o.operands[0] : -1;
+      const bool chooses = o.op == &info<elementary::chosen_t>;
+      id = o.op->body == op_body::map ? o.operands[chooses ? 1 : 0] : -1;
     }
     return false;
   }

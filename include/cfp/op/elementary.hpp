@@ -134,21 +134,21 @@ struct of_extreme_t : op<"..., ..., ... -> ...", of_extreme_t> {
     return x < y || y < x ? T(0) : dz;
   }
 };
-/// The largest of a row.
-struct largest_t : op<"... k -> ...; max k", largest_t> {
+/// The largest of a row, which stays whole: parts of a maximum have no gradient.
+struct largest_t : op<"... k -> ...; whole k; max k", largest_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
     return x;
   }
   static constexpr std::array<gradient_step, 1> gradient = {{
       {&info<of_extreme_t>,
-       "... k, ... k, ... -> ... k",
+       "..., ... k, ... -> ... k",
        {{{gradient_source::gradient, 0}, {operand, 0}, {result, 0}}, 3},
        {{0}, 1}},
   }};
 };
 /// The smallest one.
-struct smallest_t : op<"... k -> ...; min k", smallest_t> {
+struct smallest_t : op<"... k -> ...; whole k; min k", smallest_t> {
   template <class T>
   CFP_HOST_DEVICE static T apply(T x) {
     return x;
