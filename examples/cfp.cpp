@@ -23,7 +23,9 @@ using program::within;
 
 void add_model(CLI::App& app, arguments& a) {
   app.add_option("--model", a.model,
-                 "a model of examples/models by name, or a configuration file of a public model, or its directory")
+                 "a model of examples/models by name, or a configuration file of a public model, or its directory; or "
+                 "a graph: a "
+                 "file .onnx, or .hlo")
       ->capture_default_str();
   app.add_option("--layers", a.layers, "layers; of a model by name 2 unless given, else as the configuration has")
       ->check(within(1l, 10000l));
@@ -32,6 +34,11 @@ void add_model(CLI::App& app, arguments& a) {
       ->check(within(1, 100000))
       ->capture_default_str();
   app.add_option("--seq", a.sequence, "tokens per sequence")->check(within(1l, 1000000l))->capture_default_str();
+  app.add_option("--dim", a.dims, "of a graph: the size of a dimension that has a symbol in its file, NAME=SIZE");
+  app.add_option("--output", a.output,
+                 "of a graph: what the loss is made of, unless given its first output of numbers");
+  app.add_option("--inputs", a.inputs, "of an HLO graph: parameters that are no weights, by name or number")
+      ->delimiter(',');
   app.add_option("--vocabulary", a.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size")
       ->check(within(1l, 2147483647l));
 }
@@ -299,6 +306,8 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
         ->check(within(c.run == &program::compare ? 1 : 0, 100000))
         ->capture_default_str();
   if (c.has(describes)) add_machine(app, a);
+  if (c.run == &program::analyse)
+    app.add_flag("--rules", a.rules, "of a graph: say what every operator may be split by");
   program::refuse_empty_values(app);
 }
 

@@ -7,7 +7,7 @@ set -euo pipefail
 export ASAN_OPTIONS=${ASAN_OPTIONS:-malloc_context_size=0:quarantine_size_mb=4}  # twice as many inputs per second
 cd "$(dirname "$0")/.."
 seconds=${1:?"bash tests/fuzz.sh SECONDS [READER]"}
-readers=(${2:-rule dimensions placement mesh config model machine plan table costs state schedule checkpoint index tokens})
+readers=(${2:-rule dimensions placement mesh config model machine plan table costs state schedule checkpoint index tokens onnx hlo})
 folder=${CFP_FUZZ_FOLDER:-build/fuzz}
 mkdir -p "$folder/seeds" "$folder/corpus" "$folder/found"
 
@@ -43,6 +43,14 @@ seeds_of() {
   esac
 }
 
+# Shapes are computed while a graph is read: as much at once as its reader lets in.
+most_at_once() {
+  case $1 in
+    onnx | hlo) echo 64 ;;
+    *) echo 16 ;;
+  esac
+}
+
 fuzzer_of() {
   case $1 in
     rule | dimensions | placement | mesh) echo "$folder/texts" ;;
@@ -60,7 +68,7 @@ for reader in "${readers[@]}"; do
   [ -s "$folder/$reader.dict" ] && dictionary=(-dict="$folder/$reader.dict")
   code=0
   CFP_FUZZ=$reader "$(fuzzer_of "$reader")" "$corpus" "$(seeds_of "$reader")" "${dictionary[@]}" -artifact_prefix="$found/" \
-    -max_total_time=$(((seconds + ${#readers[@]} - 1) / ${#readers[@]})) -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=16 -max_len=4096 \
+    -max_total_time=$(((seconds + ${#readers[@]} - 1) / ${#readers[@]})) -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb="$(most_at_once "$reader")" -max_len=4096 \
     -print_final_stats=1 > "$log" 2>&1 || code=$?
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   all=$((all + ${runs:-0}))

@@ -17,6 +17,7 @@ BEGIN {
   may["pipeline"] = " file core "
   may["solve"] = " pipeline file core "
   may["families"] = " model op file core "
+  may["graphs"] = " model op file core "
   may["backend"] = " program communicator model op file core "
   may["profile"] = " backend program pipeline block solve model op file core "
   may["plan"] = " profile program pipeline block solve model op core "
@@ -35,6 +36,7 @@ BEGIN {
         "mt19937:random memcpy:cstring memset:cstring snprintf:cstdio printf:cstdio iota:numeric bit_cast:bit", words, " ")
   for (i in words) { split(words[i], w, ":"); needs["std::" w[1]] = w[2] }
   needs["nlohmann::"] = "nlohmann/json.hpp"
+  needs["protozero::"] = "protozero/"
   needs["thrust::"] = "thrust/"
   needs["r123::"] = "Random123/"
 }

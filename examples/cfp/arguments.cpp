@@ -3,6 +3,7 @@
 #include "files.hpp"
 #include "ranks.hpp"
 
+#include <cfp/backend/host/elementary_kernels.hpp>
 #include <cfp/families/byte_text.hpp>
 #include <cfp/families/token_file.hpp>
 
@@ -96,7 +97,10 @@ std::vector<std::string> carried_names(const std::string& folder) {
   return {};
 }
 
-cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
+made_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
+  if (cfp::graphs::is_graph_file(a.model)) return make_graph(a, rows);
+  for (const char* const option : {"--dim", "--inputs", "--output", "--rules"})
+    if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a graph's file, .onnx or .hlo");
   const cfp::families::config_file file(carried("models", "--model", a.model).path);
   cfp::families::model_sizes sizes;
   sizes.batch = rows;
@@ -106,7 +110,7 @@ cfp::families::built_model make_model(const arguments& a, long rows, long layers
   sizes.vocabulary = a.vocabulary;
   sizes.pad_to = a.load_weights.empty() ? 128 : 1;  // a checkpoint has what it has
   sizes.least_groups = least_groups;
-  return build_model(file, sizes);
+  return {build_model(file, sizes), nullptr};
 }
 
 namespace {
@@ -184,12 +188,30 @@ cfp::batch_source text_of(const arguments& a, const cfp::families::built_model& 
 
 }  // namespace
 
+namespace {
+
+prepared prepare_graph(const arguments& a, made_model net) {
+  cfp::session_options options = a.session();
+  options.name = a.model + " " + net.sizes;
+  options.kernels = cfp::elementary_kernels();
+  cfp::session session(net.forward, options);
+  if (!a.load_state.empty()) session.load_state(a.load_state);
+  else if (!a.load_weights.empty()) session.load_weights(a.load_weights);
+  else take_weights(session, net);
+  cfp::batch_source batches = random_batches(net, a.seed);
+  return {std::move(net), std::move(session), std::move(batches)};
+}
+
+}  // namespace
+
 prepared prepare(const arguments& a) {
   check_together(a);
-  const bool by_name = carried("models", "--model", a.model).by_name;
+  const bool is_graph = cfp::graphs::is_graph_file(a.model);
+  const bool by_name = !is_graph && carried("models", "--model", a.model).by_name;
   const bool few = a.layers == 0 && by_name && a.load_weights.empty();
   const long rows = rows_of(a.batch, a.micro_batches), layers = few ? 2 : a.layers;
-  cfp::families::built_model net = make_model(a, rows, layers, 2);
+  made_model net = make_model(a, rows, layers, 2);
+  if (is_graph) return prepare_graph(a, std::move(net));
   cfp::batch_source text = text_of(a, net, rows);
   cfp::session_options options = a.session();
   options.name = a.model + " " + net.sizes;

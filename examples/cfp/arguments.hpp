@@ -3,11 +3,13 @@
 
 #include <cfp/families/carried_file.hpp>
 #include <cfp/families/families.hpp>
+#include <cfp/graphs/graph_file.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/session.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +19,9 @@ namespace program {
 struct arguments {
   // the model
   std::string model = "gpt2";
+  std::vector<std::string> dims, inputs;  ///< of a graph's file
+  std::string output;
+  bool rules = false;
   long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
   int micro_batches = 1, axes = 2;
   std::string type = "float32";
@@ -77,16 +82,29 @@ cfp::families::carried_file carried(const std::string& folder, const std::string
 /// The names of what is carried along.
 std::vector<std::string> carried_names(const std::string& folder);
 
-/// The model of a configuration file, `rows` sequences in a pass. Of hundreds of layers, `folded`, few are written.
-cfp::families::built_model make_model(const arguments& a, long rows, long layers, long least_groups,
-                                      bool folded = false);
+/// A model, and of a graph's file what that says beside it.
+struct made_model : cfp::families::built_model {
+  std::shared_ptr<const cfp::graphs::graph_file> file;
+};
+/// The model of a configuration or of a graph's file, `rows` sequences in a pass. Of hundreds of layers, `folded`, few
+/// are written.
+made_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded = false);
+/// That of a graph's file.
+made_model make_graph(const arguments& a, long rows);
+/// "gpt2: layers=2 width=768 ..." and what was decided of a graph.
+void say_model(const arguments& a, const made_model& net, const std::string& more);
+void say_decided(const made_model& net);  ///< the latter alone
+/// Random numbers for what a graph's file does not tell, by a seed.
+cfp::batch_source random_batches(const made_model& net, std::uint64_t seed);
+/// Training begins with the weights of a graph's file.
+void take_weights(cfp::session& session, const made_model& net);
 
 /// Sequences of a micro-batch. Throws bad_input where they are not whole.
 long rows_of(long batch, int micro_batches);
 
 /// A session, and what it is trained on.
 struct prepared {
-  cfp::families::built_model net;
+  made_model net;
   cfp::session session;
   cfp::batch_source text;
 };

@@ -10,7 +10,7 @@ namespace program {
 /// What they are of: with what people train there, unless said otherwise.
 struct described_plan {
   arguments sized;
-  cfp::families::built_model net;
+  made_model net;
   cfp::machine_plan found;  ///< may not fit
 };
 /// The plan found, or the saved one that was given. Of hundreds of layers, `folded`, few are written.
@@ -20,7 +20,7 @@ void check_fits(const arguments& a, const cfp::machine_plan& found);
 
 struct described_stages {
   arguments sized;
-  cfp::families::built_model net;
+  made_model net;
   cfp::stages_plan found;
 };
 /// Throws bad_input where there is none.

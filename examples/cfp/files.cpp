@@ -19,6 +19,7 @@ namespace program {
 namespace fs = std::filesystem;
 
 std::string own_file(const std::string& folder, const std::string& option, const std::string& asked) {
+  if (cfp::graphs::is_graph_file(asked)) return asked;
   try {
     const cfp::families::carried_file of = carried(folder, option, asked);
     if (of.by_name) return {};

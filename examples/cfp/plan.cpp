@@ -74,8 +74,9 @@ int plan_for_machine(const arguments& a) {
   const described_plan there = plan_there(a, a.save_plan.empty() && a.save_header.empty());
   const cfp::machine_plan& found = there.found;
   std::cout << a.model << ": " << there.net.sizes
-            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n")
-            << found;
+            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n");
+  say_decided(there.net);
+  std::cout << found;
   check_fits(a, found);
   answer(a, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);

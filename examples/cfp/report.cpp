@@ -63,11 +63,21 @@ void clear_progress() {
   if (is_first() && isatty(2) != 0) std::fprintf(stderr, "\r\033[K");
 }
 
+void say_model(const arguments& a, const made_model& net, const std::string& more) {
+  std::cout << a.model << ": " << net.sizes << more << '\n';
+  if (net.vocabulary != net.vocabulary_given)
+    std::cout << "vocabulary " << net.vocabulary_given << " padded to " << net.vocabulary << '\n';
+  say_decided(net);
+}
+
+void say_decided(const made_model& net) {
+  if (!net.file) return;
+  for (const std::string& decided : net.file->read.said) std::cout << decided << '\n';
+}
+
 void introduce(prepared& p, const arguments& a) {
   const cfp::structure& s = p.session.overview();
-  std::cout << a.model << ": " << p.net.sizes << ", mesh " << a.mesh << '\n';
-  if (p.net.vocabulary != p.net.vocabulary_given)
-    std::cout << "vocabulary " << p.net.vocabulary_given << " padded to " << p.net.vocabulary << '\n';
+  say_model(a, p.net, ", mesh " + a.mesh);
   std::cout << s << std::flush;
 }
 

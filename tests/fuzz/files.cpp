@@ -3,6 +3,8 @@
 // write is put there, to start from.
 #include "fuzz.hpp"
 
+#include "../hlo_writer.hpp"
+#include "../onnx_writer.hpp"
 #include "../random_costs.hpp"
 
 #include <cfp/backend/checkpoint.hpp>
@@ -10,6 +12,7 @@
 #include <cfp/export/plan_file.hpp>
 #include <cfp/families/families.hpp>
 #include <cfp/families/token_file.hpp>
+#include <cfp/graphs/graph_file.hpp>
 #include <cfp/model/checked.hpp>
 #include <cfp/pipeline/named_schedules.hpp>
 #include <cfp/pipeline/schedule_file.hpp>
@@ -244,13 +247,31 @@ void read_tokens(const std::string& bytes) {
   for (std::size_t i = 0; i < tokens.size(); ++i) must(tokens[i] >= 0 && tokens[i] < 70000, "a token is a word");
 }
 
+// What is read is a model: it has a loss, sizes, and a training graph.
+void check_graph(const cfp::graphs::read_graph& read) {
+  must(read.forward.loss >= 0, "a graph has a loss");
+  for (const cfp::value& v : read.forward.values)
+    for (const long size : v.shape) must(size > 0, "a dimension has elements");
+  for (const cfp::operation& o : read.forward.operations)
+    for (int f = 0; f < o.sizes.size(); ++f) must(o.sizes[f] > 0, "a factor has elements");
+  must(cfp::differentiate(cfp::refine(read.forward)).size() > read.forward.size(), "a graph has gradients");
+}
+cfp::graphs::graph_options some_sizes() {
+  cfp::graphs::graph_options o;
+  o.batch = 2, o.sequence = 3;
+  return o;
+}
+void read_onnx(const std::string& bytes) { check_graph(cfp::graphs::onnx_graph(bytes, "model.onnx", some_sizes())); }
+void read_hlo(const std::string& bytes) { check_graph(cfp::graphs::hlo_graph(bytes, "model.hlo", some_sizes())); }
+
 }  // namespace
 
 const std::vector<reader> readers = {
     {"config", &read_config}, {"model", &read_model},        {"machine", &read_machines},
     {"plan", &read_plans},    {"table", &read_table},        {"costs", &read_cost_graph},
     {"state", &read_state},   {"schedule", &read_schedules}, {"checkpoint", &read_checkpoint},
-    {"index", &read_index},   {"tokens", &read_tokens}};
+    {"index", &read_index},   {"tokens", &read_tokens},      {"onnx", &read_onnx},
+    {"hlo", &read_hlo}};
 
 bool ours(const std::exception& e) {
   return dynamic_cast<const cfp::bad_input*>(&e) || dynamic_cast<const cfp::invalid_machine*>(&e) ||
@@ -294,6 +315,13 @@ void write_seeds(const std::string& folder) {
   const std::int32_t numbers[] = {20240520, 1, 3};
   std::memcpy(header.data(), numbers, sizeof numbers);
   put("tokens", 1, header + "012345");
+  onnx_tests::block_sizes tiny{1, 2, 3, 4, 2, 4, 5};
+  put("onnx", 0, onnx_tests::transformer_block(tiny));
+  put("onnx", 1, onnx_tests::transformer_block(tiny, true, true));
+  number = 2;
+  for (const std::string& one : onnx_tests::one_of_each()) put("onnx", number++, one);
+  number = 0;
+  for (const std::string& one : hlo_tests::some_modules()) put("hlo", number++, one);
 }
 
 }  // namespace fuzz

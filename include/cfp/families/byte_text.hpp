@@ -15,6 +15,7 @@ namespace cfp::inline v0_1::families {
 class text_bytes {
  public:
   text_bytes(std::string text) : text_(std::move(text)) {}
+  text_bytes(const char* text) : text_(text) {}
   std::size_t size() const { return text_.size(); }
   std::int32_t operator[](std::size_t i) const { return static_cast<unsigned char>(text_[i]); }
 

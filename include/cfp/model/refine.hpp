@@ -133,7 +133,7 @@ struct refiner {
   // `named[f]`: the new factor was written by name inside a compound dimension of this rule.
   constexpr void rewrite(operation& o, const list<cut_list, max_factors>& cuts, list<bool, max_factors>& named) {
     list<int, max_factors> parts, first;
-    factor_sizes sizes;
+    factor_sizes sizes, begins, wholes;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       parts.push(atoms(cuts[f]));
       const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
@@ -145,8 +145,18 @@ struct refiner {
                    1,
                    {},
                    g[o.results[0]].at};
+      if (parts[f] > 1 && (o.first_of(f) != 0 || o.whole_of(f) != o.sizes[f]) && problem.what == nullptr)
+        problem = {"a piece of a dimension cannot be cut",
+                   g[o.results[0]].label,
+                   o.r.factors[f].label,
+                   o.sizes[f],
+                   o.whole_of(f),
+                   {},
+                   g[o.results[0]].at};
       for (int k = 0; k < parts[f]; ++k) {
         sizes.push(atom_size(cuts[f], o.sizes[f], k));
+        begins.push(parts[f] > 1 ? 0 : o.first_of(f));
+        wholes.push(parts[f] > 1 ? sizes.back() : o.whole_of(f));
         named.push(false);
       }
     }
@@ -162,6 +172,7 @@ struct refiner {
     for (const pattern& p : o.r.results) find_named(p);
     o.r = cut;
     o.sizes = sizes;
+    if (!o.first.empty()) o.first = begins, o.whole = wholes;
   }
 
   constexpr void spread_names(operation& o, const list<bool, max_factors>& named) {
