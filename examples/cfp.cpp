@@ -35,8 +35,7 @@ void add_model(CLI::App& app, arguments& a) {
       ->capture_default_str();
   app.add_option("--seq", a.sequence, "tokens per sequence")->check(within(1l, 1000000l))->capture_default_str();
   app.add_option("--dim", a.dims, "of a graph: the size of a dimension that has a symbol in its file, NAME=SIZE");
-  app.add_option("--output", a.output,
-                 "of a graph: what the loss is made of, unless given its first output of numbers");
+  app.add_option("--loss", a.loss, "of a graph: what the loss is made of, unless given its first output of numbers");
   app.add_option("--inputs", a.inputs, "of an HLO graph: parameters that are no weights, by name or number")
       ->delimiter(',');
   app.add_option("--vocabulary", a.vocabulary, "do not pad the vocabulary to a multiple of 128 but take this size")

@@ -225,6 +225,18 @@ rm "$dir/schedule" "$dir/out"
 grep -qF "left out: dimension 'batch' has 5 elements, which 2 devices (data=2) do not divide; take a multiple of 2 or fewer devices" "$dir/out" ||
   { echo "FAILED: an odd batch is not named"; head -8 "$dir/out"; failed=1; }
 
+# Graphs.
+graph=$(dirname "$tiny")/../examples/graphs/gpt_block.onnx
+command="run --steps 1 --compare 0"
+head -c 1000 "$graph" > "$dir/model.onnx"; expect "$dir/model.onnx: it is cut off or no such file" --model "$dir/model.onnx" "${small[@]}"
+expect "$dir/none.onnx: cannot be read: there is no such file" --model "$dir/none.onnx" "${small[@]}"
+cp "$tiny" "$dir/model.hlo"; expect "$dir/model.hlo: " --model "$dir/model.hlo" "${small[@]}"
+expect "--dim: $graph has no dimension 'rows'" --model "$graph" --batch 4 --seq 1024 --dim rows=3
+expect "--dim: it is NAME=SIZE with a size of 1 or more, got: rows" --model "$graph" "${small[@]}" --dim rows
+expect "--layers: it is of a configuration file, not of a graph" --model "$graph" "${small[@]}" --layers 2
+expect "--dim: it is of a graph's file, .onnx or .hlo" --model "$tiny" "${small[@]}" --dim rows=3
+expect "the graph has no output 'logits'" --model "$graph" "${small[@]}" --loss logits
+
 # The other models: the file is TINY with one key changed.
 of() {  # of TINY KEY VALUE
   tiny=$(dirname "$tiny")/tiny_$1.json

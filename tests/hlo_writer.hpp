@@ -13,17 +13,17 @@ namespace hlo_tests {
 enum : int { pred = 1, s32 = 4, f32 = 11 };
 using numbers = std::vector<std::int64_t>;
 
+/// What an instruction says beside its operands, by the numbers of its fields: integers, or messages of them.
+struct more {
+  numbers dims;
+  std::vector<std::pair<int, numbers>> dot;
+  std::vector<numbers> slices;
+  std::string direction;
+  std::int64_t called = 0, parameter = 0;
+};
+
 class module_writer {
  public:
-  /// What an instruction says beside its operands, by the numbers of its fields: integers, or messages of them.
-  struct more {
-    numbers dims;
-    std::vector<std::pair<int, numbers>> dot;
-    std::vector<numbers> slices;
-    std::string direction;
-    std::int64_t called = 0, parameter = 0;
-  };
-
   std::int64_t instruction(const std::string& op, int type, const numbers& dims, const numbers& operands,
                            const more& with = {}, const std::string& literal = "") {
     std::string text;

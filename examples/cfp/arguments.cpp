@@ -99,7 +99,7 @@ std::vector<std::string> carried_names(const std::string& folder) {
 
 made_model make_model(const arguments& a, long rows, long layers, long least_groups, bool folded) {
   if (cfp::graphs::is_graph_file(a.model)) return make_graph(a, rows);
-  for (const char* const option : {"--dim", "--inputs", "--output", "--rules"})
+  for (const char* const option : {"--dim", "--inputs", "--loss", "--rules"})
     if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a graph's file, .onnx or .hlo");
   const cfp::families::config_file file(carried("models", "--model", a.model).path);
   cfp::families::model_sizes sizes;

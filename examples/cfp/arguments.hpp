@@ -20,7 +20,7 @@ struct arguments {
   // the model
   std::string model = "gpt2";
   std::vector<std::string> dims, inputs;  ///< of a graph's file
-  std::string output;
+  std::string loss;
   bool rules = false;
   long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
   int micro_batches = 1, axes = 2;

@@ -36,19 +36,19 @@ void check_used(const arguments& a, const cfp::graphs::graph_options& o, const c
   for (const auto& [option, name] : {std::pair("--batch", "batch"), {"--seq", "seq"}})
     if (a.is_given(option) && read.used.count(name) == 0)
       throw bad_input(std::string(option) + ": " + a.model + " leaves no such size open; leave it out");
-  for (const char* const option : {"--layers", "--vocabulary", "--text", "--tokens"})
-    if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a configuration file, not of a graph");
 }
 
 }  // namespace
 
 made_model make_graph(const arguments& a, long rows) {
+  for (const char* const option : {"--layers", "--vocabulary", "--text", "--tokens"})
+    if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a configuration file, not of a graph");
   cfp::graphs::graph_options o;
   for (const std::string& dim : a.dims) add_dim(dim, o);
   o.batch = rows;
   o.sequence = a.sequence;
   o.inputs.insert(a.inputs.begin(), a.inputs.end());
-  o.output = a.output;
+  o.output = a.loss;
   auto file = std::make_shared<cfp::graphs::graph_file>(cfp::graphs::read_graph_file(a.model, o));
   check_used(a, o, file->read);
   made_model out;

@@ -160,9 +160,9 @@ TEST_CASE("a transformer block of an ONNX file is planned as one that is written
 TEST_CASE("small batches on a wide ONNX block: columns, then rows, and nothing sent inside") {
   const block_sizes s{2, 2, 64, 4096, 16, 16384, 2048};
   const structure found = structure_of(read(transformer_block(s, false, true), sized(s)).forward);
-  // Megatron's: of each layer two all-reduces forward and two backward, of batch * sequence * width numbers each. And of
-  // the head, split by words, a number for each row: the maximum, the sum, and the target's logit each all-reduced, a
-  // gather and a scatter.
+  // Megatron's: of each layer two all-reduces forward and two backward, of batch * sequence * width numbers each. And
+  // of the head, split by words, a number for each row: the maximum, the sum, and the target's logit each all-reduced,
+  // a gather and a scatter.
   const long rows = s.batch * s.sequence;
   CHECK(found.sent.calls == decltype(found.sent.calls){4 * s.layers + 3, 1, 1, 0, 0});
   CHECK(found.sent.total_bytes() == (s.layers * 8 * rows * s.width + 3 * 2 * rows + 2 * rows) * 3 / 4 * 4);

@@ -77,7 +77,7 @@ inline hlo_instruction read_hlo_instruction(std::string_view bytes, const std::s
       case 3: out.shape = read_hlo_shape(f.bytes(), where); return;
       case 7:
         each_field(f.bytes(), where, [&](field& of) {
-          if (of.number() == 2) out.source = of.text();
+          if (of.number() == 2) out.source = of.line();
         });
         return;
       case 8: out.literal = f.bytes(); return;
@@ -87,14 +87,14 @@ inline hlo_instruction read_hlo_instruction(std::string_view bytes, const std::s
       case 15: out.window = f.bytes(); return;
       case 16: out.convolution = f.bytes(); return;
       case 17: out.slices.push_back(read_hlo_slice(f.bytes(), where)); return;
-      case 28: out.target = f.text(); return;
+      case 28: out.target = f.line(); return;
       case 30: return read_hlo_numbers(f.bytes(), where, out.dot);
       case 33: return read_hlo_numbers(f.bytes(), where, out.gather);
       case 34: return f.integers(out.slice_sizes);
       case 35: out.id = f.integer(); return;
       case 36: return f.integers(out.operands);
       case 38: return f.integers(out.called);
-      case 63: out.direction = f.text(); return;
+      case 63: out.direction = f.line(); return;
       default: return;
     }
   });

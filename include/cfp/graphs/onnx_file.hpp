@@ -86,7 +86,7 @@ inline onnx_attribute read_onnx_attribute(std::string_view bytes, const std::str
       case 1: out.name = f.text(); return;
       case 2: out.real = f.real(); return;
       case 3: out.integer = f.integer(); return;
-      case 4: out.text = f.text(); return;
+      case 4: out.text = f.line(); return;
       case 5: out.tensor = {read_onnx_tensor(f.bytes(), where)}; return;
       case 6:
       case 11: out.has_graph = true; return;

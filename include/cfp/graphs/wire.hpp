@@ -31,7 +31,20 @@ class field {
     const protozero::data_view v = at_.get_view();
     return {v.data(), v.size()};
   }
-  std::string text() { return std::string(bytes()); }
+  /// A name, which must be one line.
+  std::string text() {
+    const std::string_view all = bytes();
+    for (const char c : all)
+      if (static_cast<unsigned char>(c) < ' ') throw bad_input(where_ + ": a name has a control character in it");
+    return std::string(all);
+  }
+  /// A text, on one line.
+  std::string line() {
+    std::string out(bytes());
+    for (char& c : out)
+      if (static_cast<unsigned char>(c) < ' ') c = '_';
+    return out;
+  }
   long integer() {
     need(at_.wire_type() == protozero::pbf_wire_type::varint);
     return static_cast<long>(at_.get_int64());
@@ -99,6 +112,7 @@ struct field {
   std::uint32_t number() const { return 0; }
   std::string_view bytes() { return {}; }
   std::string text() { return {}; }
+  std::string line() { return {}; }
   long integer() { return 0; }
   float real() { return 0; }
   double wide_real() { return 0; }
