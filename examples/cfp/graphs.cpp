@@ -1,6 +1,6 @@
 #include "arguments.hpp"
 
-#include <cfp/backend/state_file.hpp>
+#include <cfp/backend/checkpoint.hpp>
 #include <cfp/model/random_words.hpp>
 #include <cfp/session/first_process.hpp>
 
@@ -94,13 +94,15 @@ void take_weights(cfp::session& session, const made_model& net) {
     if (v.role == cfp::value_role::weight && v.producer < 0 && numbers.count(std::string(v.label.view())) == 0) return;
   const std::string path =
       (std::filesystem::temp_directory_path() / ("cfp_weights_" + std::to_string(getpid()) + ".safetensors")).string();
-  cfp::state_file<float> state = cfp::state_file<float>::create(path, g, 0);
-  for (const auto& [v, unused] : state.tensors()) {
-    const auto at = numbers.find(std::string(g[v].label.view()));
-    if (at != numbers.end()) std::memcpy(state.data(v), at->second.data(), at->second.size());
-  }
-  state.commit();
-  session.load_state(path);
+  cfp::new_checkpoint weights(path, g, {}, nullptr);
+  for (const auto& [v, to] : weights.weights())
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      float number = 0;
+      std::memcpy(&number, numbers.at(std::string(g[v].label.view())).data() + i * sizeof number, sizeof number);
+      to.set(i, static_cast<double>(number));
+    }
+  weights.commit();
+  session.load_weights(path);
   std::filesystem::remove(path);
 }
 
