@@ -2,6 +2,7 @@
 forward pass in numpy, written from what the families' authors publish, of the weights in the file by their public names."""
 import json, math, os, struct, subprocess, sys, zlib
 import numpy as np
+from written_apart import philox, read_safetensors
 
 cfp, folder = sys.argv[1], sys.argv[2]
 os.makedirs(folder, exist_ok=True)
@@ -9,28 +10,8 @@ SEQ, ROWS, SEED = 12, 2, 7
 TEXT = bytes((37 * i * i + 11 * i + 5) % 251 for i in range(20 * SEQ))
 
 
-def philox(counter, key):  # Philox4x32-10, Salmon et al. 2011
-    c, k = list(counter), list(key)
-    for _ in range(10):
-        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xffffffff, (a >> 32) ^ c[3] ^ k[1], a & 0xffffffff]
-        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
-    return c
-
-
 def rows_of(step, reach=1, length=SEQ):  # where a step's rows begin in the text
     return [philox([step * ROWS + r, 0, 0, 0], [SEED, 0])[0] % (len(TEXT) - length - reach + 1) for r in range(ROWS)]
-
-
-def read_safetensors(path):
-    data = open(path, "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    out = {}
-    for name, t in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            a, b = t["data_offsets"]
-            out[name] = np.frombuffer(data[8 + size + a:8 + size + b], "<f4").reshape(t["shape"]).astype(np.float64)
-    return out
 
 
 def set_tensor(path, name, numbers):  # in its place, with its checksum
@@ -584,12 +565,12 @@ if __name__ == "__main__":
         common = ["--model", path["json"], "--mesh", "data=2", "--batch", str(ROWS), "--seq", str(SEQ), "--text", text,
                   "--seed", str(SEED), "--rate", "0.01"]
         run("train", *common, "--steps", "1", "--save-state", path["safetensors"])
-        for name, t in read_safetensors(path["safetensors"]).items():  # what training leaves at 0
+        for name, t in read_safetensors(path["safetensors"], np.float64).items():  # what training leaves at 0
             if name.endswith("e_score_correction_bias"):
                 set_tensor(path["safetensors"], name, 0.3 * np.cos(7.0 * np.arange(t.size) + len(name)))
         run("train", *common, "--steps", "1", "--load-state", path["safetensors"], "--summary", path["summary"])
         said = json.load(open(path["summary"]))["training"]["loss"][0]
-        weights, ids = Weights(read_safetensors(path["safetensors"])), np.frombuffer(TEXT, np.uint8).astype(int)
+        weights, ids = Weights(read_safetensors(path["safetensors"], np.float64)), np.frombuffer(TEXT, np.uint8).astype(int)
         expected = loss_of(model, weights, config, ids, 2)
         off = abs(said - expected) / expected
         print(f"{model:16} {said:.7f} {expected:.7f} {off:.1e}{'' if off <= 1e-5 else '  FAILED'}", flush=True)

@@ -1,7 +1,7 @@
 """graphs.py CFP FOLDER: models written by the package onnx and, where it is there, by JAX. What cfp trains them to is what
 onnx.reference and JAX compute of the same weights and inputs; what it says an operator may be split by is held to the
 operator run in pieces. Exit code 77 without onnx."""
-import json, math, os, re, struct, subprocess, sys
+import json, math, os, re, subprocess, sys
 
 try:
     import numpy as np, onnx
@@ -10,6 +10,8 @@ try:
 except ImportError as e:
     print(f"what graphs compute is not compared: {e} (pip install onnx)")
     sys.exit(77)
+
+from written_apart import philox, read_safetensors
 
 cfp, folder = sys.argv[1], sys.argv[2]
 os.makedirs(folder, exist_ok=True)
@@ -24,30 +26,10 @@ def check(holds, what):
         failed += 1
 
 
-def philox(counter, key):  # Philox4x32-10, Salmon et al. 2011
-    c, k = list(counter), list(key)
-    for _ in range(10):
-        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xffffffff, (a >> 32) ^ c[3] ^ k[1], a & 0xffffffff]
-        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
-    return c
-
-
 def indices(step, number, shape, below):  # what input `number` holds in a step
     count = math.prod(shape)
     words = [w for i in range((count + 3) // 4) for w in philox([i, 0, step << 16 | number, 0], [SEED, 0])]
     return np.array([w % below for w in words[:count]], np.int64).reshape(shape)
-
-
-def read_safetensors(path):
-    data = open(path, "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    out = {}
-    for name, t in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            a, b = t["data_offsets"]
-            out[name] = np.frombuffer(data[8 + size + a:8 + size + b], "<f4").reshape(t["shape"])
-    return out
 
 
 def run(*words):

@@ -4,7 +4,7 @@ is written for Shardy and ONNX is read by their own parsers.
 
 It makes itself an environment under FOLDER with JAX from PyPI; without Python's venv, or without the network, it says so and ends
 with 77."""
-import importlib.util, json, os, re, struct, subprocess, sys
+import importlib.util, json, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS, SEQ, BATCH, LAYERS, SEED = 5, 32, 8, 2, 7
@@ -71,26 +71,6 @@ def forced(found, wishes, path):
         no = re.search(r"'(.*?)' has no choice", said)
         if not no: return
         at[kind(no.group(1))] += 1
-
-
-def read_safetensors(path):
-    data = open(path, "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    out = {}
-    for name, t in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            a, b = t["data_offsets"]
-            out[name] = np.frombuffer(data[8 + size + a:8 + size + b], "<f4").reshape(t["shape"])
-    return out
-
-
-def philox(counter, key):  # Philox4x32-10, Salmon et al. 2011
-    c, k = list(counter), list(key)
-    for _ in range(10):
-        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xffffffff, (a >> 32) ^ c[3] ^ k[1], a & 0xffffffff]
-        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
-    return c
 
 
 def batch(number):  # as cfp cuts them from a text
@@ -217,6 +197,7 @@ if __name__ == "__main__":
     if not os.environ.get("CFP_IN_VENV"): enter_environment(folder)
     import numpy as np
     import jax, jax.numpy as jnp
+    from written_apart import philox, read_safetensors
     os.chdir(folder)
     open("text.bin", "wb").write(TEXT)
     for model in ("tiny_gpt.json", "tiny_llama.json"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # report_data.py CFP FOLDER: the data of reports add up, and are what `cfp plan` says of the same plans; traces are of the
 # same timeline.
-import json, math, os, re, subprocess, sys
+import json, os, re, subprocess, sys
 
 cfp, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
 tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'tiny_gpt.json')

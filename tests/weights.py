@@ -4,7 +4,8 @@ a forward pass in numpy has of them, and write them back as they were, to the bi
 import json, os, struct, sys
 import numpy as np
 import families
-from families import (ROWS, SEED, SEQ, TEXT, Weights, attend, bloom, cfp, dbrx, deepseek, falcon, folder, gpt2, gpt_neox,
+from written_apart import read_file
+from families import (ROWS, SEED, SEQ, TEXT, Weights, attend, bloom, dbrx, deepseek, falcon, folder, gpt2, gpt_neox,
                       heads_of, llama_like, loss_of, rms_norm, rotate_half, run, silu, small_config, vit)
 
 TYPES = {"F32": 4, "F16": 2, "BF16": 2}
@@ -32,13 +33,6 @@ def write_safetensors(path, tensors, kind):
     text = json.dumps(header).encode()
     with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text + b"".join(stored(x, kind) for x in tensors.values()))
-
-
-def read_file(path):  # name -> (type, shape, bytes)
-    data = open(path, "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
-            for name, t in json.loads(data[8:8 + size]).items() if name != "__metadata__"}
 
 
 # What the authors' checkpoints hold: names and shapes.
