@@ -245,6 +245,7 @@ def parts_of(tensors, c):  # of joined weights what the forward passes call thei
         if name.rsplit(".", 2)[-2:-1] == ["mlp"] and end in ("w1", "v1", "w2"):  # of dbrx: the rows of all experts
             rows = x.reshape(c["ffn_config"]["moe_num_experts"], -1, x.shape[1])
             out[name + ".weight"] = rows.transpose(0, 2, 1) if end == "w2" else rows
+        if c["model_type"] == "vit" and x.shape[0] == 1: out[name] = x.reshape([n for n in x.shape if n > 1])
         if c["model_type"] == "deepseek_v2":
             if stem.endswith(("q_proj", "kv_b_proj")):
                 heads = x.reshape(c["num_attention_heads"], -1, x.shape[1])

@@ -307,11 +307,11 @@ TEST_CASE("a state reads back to the bit, for every family") {
     std::map<int, std::vector<float>> wanted;
     {
       state_file<float> file = state_file<float>::create(path, g, 12);
-      for (const auto& [v, at] : file.tensors()) {
+      for (const auto& [v, all] : file.start().tensors) {
         std::vector<float>& w = wanted[v];
         w.resize(static_cast<std::size_t>(elements(g[v].shape)));
         for (float& x : w) x = static_cast<float>(random()) - 2e9f;
-        std::copy(w.begin(), w.end(), at);
+        std::copy(w.begin(), w.end(), file.data(v));
       }
       struct stat on_disk {};
       REQUIRE(stat((path + ".new").c_str(), &on_disk) == 0);
@@ -320,7 +320,7 @@ TEST_CASE("a state reads back to the bit, for every family") {
     }
     const state_file<float> read = state_file<float>::open(path, g);
     CHECK(read.step() == 12);
-    CHECK(read.tensors().size() == wanted.size());
+    CHECK(read.start().tensors.size() == wanted.size());
     CHECK(wanted.size() > 10);
     for (const auto& [v, w] : wanted) CHECK(std::equal(w.begin(), w.end(), read.data(v)));
   }
@@ -370,7 +370,7 @@ TEST_CASE("no byte of a state changes without a word") {
   const graph g = two_weights();
   {
     state_file<float> file = state_file<float>::create(path, g, 12);
-    for (const auto& [v, at] : file.tensors()) std::fill_n(at, 3, 0.5f);
+    for (const auto& [v, all] : file.start().tensors) std::fill_n(file.data(v), 3, 0.5f);
     file.commit();
   }
   const std::string whole = text_of(path);
@@ -433,7 +433,7 @@ TEST_CASE("a state in which not every number is finite is neither written nor re
       state_file<float> file = state_file<float>::create(path, g, 3);
       const auto all = numbers(last);
       std::size_t n = 0;
-      for (const auto& [v, at] : file.tensors()) std::copy_n(all.data() + 3 * n++, 3, at);
+      for (const auto& [v, was] : file.start().tensors) std::copy_n(all.data() + 3 * n++, 3, file.data(v));
       file.commit();
     });
   };
