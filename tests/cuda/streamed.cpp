@@ -334,7 +334,7 @@ TEST_CASE("ranks agree in the library's algorithms, and no epilogue is refused")
 TEST_CASE("all operators that have no kernel on a GPU are named at once, loaded or asked for its memory") {
   stand_in::reset();
   model net;
-  const tensor y = turned(bent(net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1})));
+  const tensor y = own_operators::turned(bent(net.weight("w", {{"batch", 4}, {"width", 8}}, {0, 1})));
   net.recorded.loss = op<"batch width, batch width -> ">{}(y, y).id;
   const graph g = differentiate(refine(net.recorded));
   const std::unique_ptr<backend> on = streamed::gpus(mesh_of({1}), number::float32, {});
