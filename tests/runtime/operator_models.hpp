@@ -338,7 +338,7 @@ inline std::vector<example> examples() {
         back, gate_mass(gate)};  // alone, shares of what was chosen leave gates of the others a gradient of zero
   });
   put("experts of some sets, and gates as they are", [](model& m, const sizes& d) {
-    const tensor gate = logistic(w(m, "gate", {d("g", 4), d("s", 4), d("e", 8, 2)})),
+    const tensor gate = logistic(w(m, "gate", {d("g", 4), d("s", 4), d("e", 8, 8)})),
                  max = set_max(gate, size_of{"sets", 4});
     const tensor sets = queue_places(add(max, set_second(gate, max)), 2);
     const tensor place = queue_places(of_chosen_sets(gate, sets), 2);
