@@ -94,6 +94,9 @@ TEST_CASE("what a checkpoint holds must be the model's") {
         ": header: tensor 'b'.shape is of more numbers than can be counted");
   CHECK(says(a_entry + ", " + entry("b", "F32", "[-3]", "[24, 36]")) ==
         ": header: tensor 'b'.shape must be of whole numbers, has -3");
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  CHECK(says(a_entry + ", " + entry("b", "F32", deep, "[24, 36]")) ==
+        ": header: tensor 'b'.shape must be of whole numbers, has an array");
   CHECK(says(a_entry + ", " + a_entry) == ": header: the key 'a' stands twice in one object");
   CHECK(why([&] { checkpoint(files / "none", g); }) == (files / "none") + ": cannot be read: there is no such file");
   std::filesystem::create_directories(files / "empty");

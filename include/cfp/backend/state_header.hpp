@@ -88,7 +88,7 @@ class state_header_reader : safetensors_reader<bad_state> {
   state_header::tensor tensor(const json& value, const std::string& owner) const {
     const safetensors_entry e = entry(value, owner);
     std::string shape = "[";
-    for (const json& size : e.shape) shape += (shape.size() > 1 ? "," : "") + shown(size);
+    for (const json& size : *e.shape) shape += (shape.size() > 1 ? "," : "") + shown(size);
     return {e.type, shape + "]", e.from, e.to, ""};
   }
 };

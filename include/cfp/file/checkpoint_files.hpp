@@ -52,7 +52,7 @@ class checkpoint_header_reader : safetensors_reader<bad_input> {
         refuse(owner + " lies at bytes " + std::to_string(e.from) + " to " + std::to_string(e.to) + " of " +
                std::to_string(behind.size()) + " behind the header: is the file cut short?");
       checkpoint_tensor& made = out[label];
-      made = {e.type, sizes(e.shape, owner), behind.subspan(e.from, e.to - e.from)};
+      made = {e.type, sizes(*e.shape, owner), behind.subspan(e.from, e.to - e.from)};
       if (e.from < e.to) taken.emplace_back(e.from, e.to);
     }
     std::sort(taken.begin(), taken.end());

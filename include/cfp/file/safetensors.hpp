@@ -44,8 +44,8 @@ struct safetensors_map {
 
 /// What a header says of a tensor.
 struct safetensors_entry {
-  std::string type;  ///< "F32"
-  nlohmann::json shape;
+  std::string type;             ///< "F32"
+  const nlohmann::json* shape;  ///< in the header: it may be as deep as a hostile file likes, and no copy is made of it
   std::uint64_t from = 0, to = 0;  ///< bytes behind the header
 };
 
@@ -63,7 +63,7 @@ class safetensors_reader : protected json_reader<Error> {
     if (bytes.size() != 2 || !bytes[0].is_number_unsigned() || !bytes[1].is_number_unsigned())
       this->refuse(owner + ".data_offsets must be the bytes it begins and ends at");
     const json& shape = this->array(this->member(value, owner, "shape"), owner + ".shape");
-    return {this->text(this->member(value, owner, "dtype"), owner + ".dtype"), shape, bytes[0].get<std::uint64_t>(),
+    return {this->text(this->member(value, owner, "dtype"), owner + ".dtype"), &shape, bytes[0].get<std::uint64_t>(),
             bytes[1].get<std::uint64_t>()};
   }
 };
