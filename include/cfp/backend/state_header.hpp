@@ -41,7 +41,9 @@ struct state_header {
 namespace detail {
 
 /// The end of a sentence on what has changed in a file.
-inline std::string damaged(const std::string& checksum, const std::string& written) {
+inline std::string damaged(const std::string& checksum, std::string written) {
+  for (char& c : written)  // it is whatever the file says
+    if (static_cast<unsigned char>(c) < ' ') c = '?';
   return ": its checksum is " + checksum + ", the file says " + written +
          "; the file was damaged since: take another copy of it, or an earlier state";
 }
