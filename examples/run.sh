@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command=run
-case ${1:-} in run | plan | verify | train | compare | analyse | explain | export) command=$1; shift ;; esac
+case ${1:-} in run | plan | verify | train | compare | analyse | explain | report | sweep | schedule | export) command=$1; shift ;; esac
 . tests/packages.sh
 install_packages
 gpu=-UCFP_WITH_CUDA

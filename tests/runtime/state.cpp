@@ -176,6 +176,14 @@ TEST_CASE("a header that says what cannot be is refused by name") {
   const std::string first = lies("[0, 32]"), second = lies("[32, 64]");
   CHECK(why(header("\"3\"", first, second), 8) == "");
   CHECK(why(header("\"3\"", first, first), 4) == ": tensor 'b' lies where another one does");
+  {  // a checksum is whatever the file says, and its sentence one line
+    const std::string step = R"("step": "3", "crc32": ")" + cfp::detail::checksum("3", 1) + "\"";
+    std::string bad = R"({"__metadata__": {"version": "1", )" + step +
+                      R"(, "crc32 a": "b\u0001", "crc32 b": ""}, "a": )" + first + R"(, "b": )" + second + "}";
+    bad.resize((bad.size() + 7) / 8 * 8, ' ');
+    CHECK(why(bad, 8).find(": tensor 'a' is not what was written: its checksum is ") == 0);
+    CHECK(why(bad, 8).find("the file says b?; the file was damaged since") != std::string::npos);
+  }
   CHECK(why(header("\"3 steps\"", first, second), 8) == ": header: its step must be a whole number, got \"3 steps\"");
   CHECK(why(header("\"-3\"", first, second), 8) == ": header: its step must be a whole number, got \"-3\"");
   CHECK(why(header("\"none\"", first, second), 8) == ": header: its step must be a whole number, got \"none\"");

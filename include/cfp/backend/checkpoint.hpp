@@ -7,7 +7,6 @@
 #include <cfp/model/stored_weight.hpp>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +22,15 @@ namespace detail {
 inline std::string shape_text(const std::vector<long>& shape) { return nlohmann::json(shape).dump(); }
 
 inline bool is_weight(const value& v) { return v.producer < 0 && v.role == value_role::weight; }
+
+/// Whether a tensor is what programs store beside weights and compute anew: masks of attention (a bias of it has one
+/// dimension, and is none of these), frequencies of rotary positions, numbers of places.
+inline bool is_computed(std::string_view called, const checkpoint_tensor& t) {
+  const auto ends = [&](std::string_view end) { return called.ends_with(end); };
+  if (ends(".attn.bias") || ends(".attention.bias")) return t.shape.size() == 4;
+  if (ends(".attn.masked_bias") || ends(".attention.masked_bias")) return t.elements() == 1;
+  return ends("rotary_emb.inv_freq") || ends("position_ids");
+}
 
 /// Where a layout has a weight of a graph.
 inline stored_weight stored(const weight_layout& layout, const value& v) {
@@ -112,12 +120,8 @@ class checkpoint {
     weights_.emplace(value, stored_numbers(*type, std::move(at), w.first, w.walk));
   }
   void check_rest(const std::set<std::string>& used) const {
-    static constexpr std::array<std::string_view, 6> computed{".attn.bias",          ".attn.masked_bias",
-                                                              ".attention.bias",     ".attention.masked_bias",
-                                                              "rotary_emb.inv_freq", "position_ids"};
     for (const auto& [called, t] : files_->tensors()) {
-      const auto ends = [&, &n = called](std::string_view end) { return n.ends_with(end); };
-      if (used.count(called) > 0 || std::any_of(computed.begin(), computed.end(), ends)) continue;
+      if (used.count(called) > 0 || detail::is_computed(called, t)) continue;
       const auto is_copy = [&, &copy = t](const std::string& of) {
         const checkpoint_tensor& other = files_->tensors().at(of);
         return other.type == copy.type && other.shape == copy.shape && other.bytes.size() == copy.bytes.size() &&

@@ -36,6 +36,8 @@ inline slowed_turns slowed(const turn_scaling& s, double base, double turned) {
   return out;
 }
 
+namespace decoder_detail {
+
 /// The first numbers of each vector of `depth`, turned by where it stands in the sequence.
 inline tensor turned(tensor x, const transformer& t, long depth) {
   const long turns = t.turned > 0 ? t.turned : depth;
@@ -50,5 +52,7 @@ inline tensor turned(tensor x, const transformer& t, long depth) {
              ? rotary(x, base, per_pair, half, out)
              : slowed_rotary(x, base, per_pair, s.slow, s.kept, s.by_pair, s.by_frequency, half, out);
 }
+
+}  // namespace decoder_detail
 
 }  // namespace cfp::families
