@@ -177,6 +177,8 @@ completes llama-3-8b cfp plan --model llama-3
 completes h100-8 cfp plan --machine h1
 completes bfloat16 cfp train --type b
 completes "$model" cfp plan --model tiny
+touch "$folder/a model.json"
+completes "$folder/a model.json" cfp plan --model "$folder/a"
 COMP_WORDS=(cfp plan --type x) COMP_CWORD=3
 _cfp
 [ ${#COMPREPLY[@]} = 0 ] || { echo "FAILED: an option's words are completed to files: ${COMPREPLY[*]}"; exit 1; }

@@ -62,8 +62,8 @@ std::string completion_script(const CLI::App& app) {
          "  case $word in -*) case $command in\n" +
          options +
          "  esac; files= ;; esac\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "  [ -z \"$files\" ] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\" || true\n"
+         "    [ -z \"$files\" ] || compgen -f -- \"$word\")\n"
          "}\n"
          "complete -o filenames -F _cfp cfp\n";
 }

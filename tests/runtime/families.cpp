@@ -169,6 +169,8 @@ TEST_CASE("what a configuration says and no family here models is refused by its
       {R"("rope_scaling": {"rope_type": "yarn"})", "'rope_scaling.factor' is missing"},
       {R"("rope_scaling": {"rope_type": "linear", "factor": 2, "low_freq_factor": 1})",
        "'rope_scaling.low_freq_factor' says 1, which nobody here knows of its kind"},
+      {R"("rope_scaling.factor": 2)", "'rope_scaling.factor' has a dot, as no key here"},
+      {R"("a\u0000b": 1)", "'a\\u0000b' says 1, which nobody here knows of this family"},
       {R"("a\nb": 1)", "'a\\nb' says 1, which nobody here knows of this family"},
       {R"("attention_bias": true)", "'attention_bias' must be false, is true"},
       {R"("hidden_act": "relu")", "'hidden_act' must be \"silu\", \"gelu_new\" or \"gelu_pytorch_tanh\", is \"relu\""},

@@ -32,7 +32,7 @@ class config_file {
     return bad_input(path + ": key '" + quoted.substr(1, quoted.size() - 2) + "' " + why);
   }
   /// Whether a key says something; "attn_config.alibi" is that of an object in the file.
-  bool has(const char* key) const { return find(key) != nullptr; }
+  bool has(const std::string& key) const { return find(key) != nullptr; }
 
   /// Those that say something.
   std::vector<std::string> keys() const {
@@ -42,37 +42,37 @@ class config_file {
     return out;
   }
   /// Of a key that says something.
-  const nlohmann::json& at(const char* key) const { return *find(key); }
+  const nlohmann::json& at(const std::string& key) const { return *find(key); }
 
-  long integer(const char* key) const {
+  long integer(const std::string& key) const {
     if (!has(key)) throw fail(key, "is missing");
     const nlohmann::json& n = at(key);
     if (!n.is_number_integer()) throw fail(key, "must be a whole number, is " + shown(n));
     if (n < 1 || n > 1'000'000'000) throw fail(key, "must be at least 1 and at most 1e9, is " + shown(n));
     return n;
   }
-  double number(const char* key) const {
+  double number(const std::string& key) const {
     if (!has(key)) throw fail(key, "is missing");
     if (!at(key).is_number()) throw fail(key, "must be a number, is " + shown(at(key)));
     if (!(at(key).get<double>() > 0)) throw fail(key, "must be a positive number, is " + shown(at(key)));
     return at(key);
   }
-  double number(const char* key, double otherwise) const { return has(key) ? number(key) : otherwise; }
+  double number(const std::string& key, double otherwise) const { return has(key) ? number(key) : otherwise; }
   /// A share from 0 up to but not including 1; 0 where it does not stand.
-  double share(const char* key) const {
+  double share(const std::string& key) const {
     if (!has(key)) return 0;
     const nlohmann::json& x = at(key);
     if (!x.is_number() || !(x.get<double>() >= 0 && x.get<double>() < 1))
       throw fail(key, "must be a number from 0 up to but not including 1, is " + shown(x));
     return x;
   }
-  bool flag(const char* key, bool otherwise) const {
+  bool flag(const std::string& key, bool otherwise) const {
     if (!has(key)) return otherwise;
     if (!at(key).is_boolean()) throw fail(key, "must be true or false, is " + shown(at(key)));
     return at(key);
   }
   /// Where the key stands, it must say this.
-  void only(const char* key, const nlohmann::json& value) const {
+  void only(const std::string& key, const nlohmann::json& value) const {
     if (has(key) && at(key) != value) throw fail(key, "must be " + value.dump() + ", is " + shown(at(key)));
   }
   /// "gpt2", "llama", ...: one of those a program knows.
@@ -85,7 +85,7 @@ class config_file {
     }
     throw fail("model_type", "must be " + list + ", is " + shown(json_.at("model_type")));
   }
-  void divides(const char* key, long part, const char* of, long whole) const {
+  void divides(const std::string& key, long part, const char* of, long whole) const {
     if (whole % part != 0)
       throw fail(key, "must divide " + std::string(of) + " " + std::to_string(whole) + ", is " + std::to_string(part));
   }

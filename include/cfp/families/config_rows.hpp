@@ -185,7 +185,9 @@ void read_rows(const config_file& f, const rows_of<Form>& all, Form& t) {
     if (key.starts_with("_") || key.starts_with("summary_") ||
         std::find(std::begin(said_of_files), std::end(said_of_files), key) != std::end(said_of_files))
       continue;
-    const nlohmann::json& value = f.at(key.c_str());
+    if (key.find('.') != std::string::npos)  // those of rows mean members
+      throw f.fail(key, "has a dot, as no key here; a member of an object stands in that object");
+    const nlohmann::json& value = f.at(key);
     if (!any_row([&](const row_of<Form>& r) { return std::string_view(r.key).starts_with(key + "."); })) {
       check(key, value);
       continue;
