@@ -1,14 +1,12 @@
 """exports.py CFP FOLDER: what plans are exported to is what is known of them: plans whose every form people know are written for
 each target and held against lines written by hand, read as Python, JSON, protobuf and GraphViz; and bad input ends in a sentence."""
-import json, os, re, shutil, subprocess, sys
-import jax_export
-from jax_export import FORCED, forced
+import ast, json, os, re, shutil, subprocess, sys
+from exported_plans import FORCED, Program
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 cfp, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 os.makedirs(folder, exist_ok=True)
 os.chdir(folder)
-jax_export.cfp, jax_export.folder = cfp, folder
+program = Program(cfp, folder, ["tiny_gpt.json", "tiny_llama.json"])
 failures = []
 
 
@@ -75,14 +73,10 @@ def onnx_sharding(path, node, tensor):
     return None
 
 
-for model in ("tiny_gpt", "tiny_llama"):
-    shutil.copy(os.path.join(HERE, model + ".json"), ".")
-    subprocess.run([cfp, "plan", "--model", model + ".json", "--layers", "2", "--machine", "a100-8", "--mesh", "data=2,model=2",
-                    "--type", "float32", "--batch", "8", "--seq", "32", "--save-plan", f"{model}.plan"], check=True,
-                   stdout=subprocess.DEVNULL)
-forced("tiny_gpt.plan", FORCED["tensor"], "tensor.plan")
-forced("tiny_gpt.plan", FORCED["zero"], "zero.plan")
-forced("tiny_llama.plan", FORCED["tensor_sequence"], "sequence.plan")
+for model in ("tiny_gpt", "tiny_llama"): program.plan(model + ".json", f"{model}.plan")
+program.forced("tiny_gpt.plan", FORCED["tensor"], "tensor.plan")
+program.forced("tiny_gpt.plan", FORCED["zero"], "zero.plan")
+program.forced("tiny_llama.plan", FORCED["tensor_sequence"], "sequence.plan")
 
 # JAX: a compound dimension apart, the interior of attention and MLP held, a lookup split by vocabulary in two steps.
 text, said = export("tensor.plan", "jax", "tensor.py")
@@ -101,15 +95,28 @@ text, _ = export("sequence.plan", "jax", "sequence.py")
 holds("sequence.py", text, 'model_embed_tokens_lookup = hold(model_embed_tokens_lookup, "data", None, None)',
       'model_embed_tokens_lookup_read = hold(model_embed_tokens_lookup, "data", "model", None)')
 
+# Operators of other families: functions are called with as many arguments as they have.
+for model in ("gpt-j-6b", "command-r", "llama-3.1-8b", "dbrx", "deepseek-v2-lite", "vit-base"):
+    program.run("plan", "--model", model, "--layers", "2", "--machine", "a100-8", "--mesh", "x=2", "--batch", "2", "--seq", "32", "--save-plan", "family.plan")
+    tree = ast.parse(export("family.plan", "jax", "family.py")[0])
+    takes = {f.name: len(f.args.args) - len(f.args.defaults) for f in tree.body if isinstance(f, ast.FunctionDef)}
+    calls = [(c.func.id, len(c.args)) for c in ast.walk(tree) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id in takes]
+    for name, given in sorted(set(calls)):
+        if given < takes[name]: failures.append(f"{model} for JAX: {name} takes {takes[name]} arguments and is given {given}")
+    if len(calls) < 20: failures.append(f"{model} for JAX calls few functions: {len(calls)}")
+
 text, _ = export("sequence.plan", "torch", "sequence_torch.py")
 compile(text, "sequence_torch.py", "exec")
 holds("sequence_torch.py", text,
       '"model.layers.0.mlp.up_proj.weight": ((96, 64), (96, 64), [Replicate(), Shard(0)], [Replicate(), Shard(0)]),',
       '"model.layers.0.mlp.up_proj": ColwiseParallel(input_layouts=Replicate(), output_layouts=Shard(2)),',
+      '"model.layers.0.mlp": (Shard(1), Replicate()),', '"model.layers.0.self_attn": (Shard(1), Replicate()),',
+      '"lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Shard(2)),', '"tokens": [Shard(0), Replicate()],',
       '"model.layers.0.mlp.down_proj": RowwiseParallel(input_layouts=Shard(2), output_layouts=Shard(1)),',
       '"model.layers.0.input_layernorm": SequenceParallel(sequence_dim=1),')
 text, said = export("zero.plan", "torch", "zero_torch.py")
-holds("zero_torch.py", text, '("data", "model"): [', '"h.0.attn.c_attn", "h.0.attn.c_proj"', "GATHERED_AGAIN = []")
+holds("zero_torch.py", text, '("data", "model"): [', '"h.0.attn.c_attn", "h.0.attn.c_proj"', "GATHERED_AGAIN = []", '._flatten(')
+holds("what is said of gradients", said, "gradients of what is in no group of FSDP are not averaged over axes that split the batch")
 _, said = export("tensor.plan", "torch", "tensor_torch.py")
 holds("what is said of PyTorch", said, "4 parameters, the first 'h.0.attn.c_attn.weight'")
 
@@ -118,7 +125,8 @@ shown = subprocess.run(["bash", "-c", ". ./arguments.sh && echo ${ARGUMENTS[@]}"
 wanted = ("--num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --num-query-groups 2 --seq-length 32 "
           "--group-query-attention --micro-batch-size 4 --global-batch-size 8 --tensor-model-parallel-size 2 --sequence-parallel "
           "--overlap-grad-reduce --pipeline-model-parallel-size 1").split()
-if shown != wanted or said: failures.append(f"Megatron's arguments are {shown}, and said is {said!r}")
+if shown != wanted or said != "--to megatron: of the model these are sizes alone; norms, activations, positions, biases, tied heads, dropout and " \
+        "which layers have experts are its own arguments\n": failures.append(f"Megatron's arguments are {shown}, and said is {said!r}")
 
 settings = json.loads(export("zero.plan", "deepspeed", "zero.json")[0])
 if settings["zero_optimization"] != {"stage": 2} or settings["train_micro_batch_size_per_gpu"] != 2 or \

@@ -4,14 +4,9 @@ is written for Shardy and ONNX is read by their own parsers.
 
 It makes itself an environment under FOLDER with JAX from PyPI; without Python's venv, or without the network, it says so and ends
 with 77."""
-import importlib.util, json, os, re, subprocess, sys
+import os, re, subprocess, sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS, SEQ, BATCH, LAYERS, SEED = 5, 32, 8, 2, 7
 JAX = "jax>=0.6,<0.8"  # from 0.8 on what its compiler for CPUs fuses may crash when it runs
-TEXT = bytes((37 * i * i + 11 * i + 5) % 251 for i in range(20 * SEQ))
-# Of one step a loss in float32 on one rank and on several differ by 1e-6 of itself; five steps let that grow.
-TOLERANCE = 2e-5
 
 
 def skip(why):
@@ -30,53 +25,6 @@ def enter_environment(folder):
         open(os.path.join(folder, "venv", "ready"), "w").close()
     env = dict(os.environ, CFP_IN_VENV="1", JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0")
     sys.exit(subprocess.run([python] + sys.argv, env=env).returncode)
-
-
-def run(*command, fails=False):
-    said = subprocess.run([cfp, *command], capture_output=True, text=True, cwd=folder)
-    if not fails and said.returncode != 0:
-        sys.exit(f"FAILED: cfp {' '.join(command)}: {said.stderr}")
-    return said.stderr.strip() if fails else said.stdout
-
-
-# What people do: what each axis splits, best first, and how tensors between parts are held.
-FORCED = {
-    "tensor": ({"data": ["batch"], "model": ["heads", "hidden", "kv_heads", "vocabulary", "-"]},
-               ["batch:data", "vocabulary:model", "replicated"]),
-    "tensor_sequence": ({"data": ["batch"], "model": ["heads>sequence", "hidden>sequence", "vocabulary>sequence", "heads", "hidden",
-                                                      "kv_heads", "vocabulary", "sequence", "-"]},
-                        ["batch:data sequence:model", "sequence:model batch:data", "batch:data", "vocabulary:model", "replicated"]),
-    "zero": ({"data": ["batch/scattered", "batch", "-"], "model": ["batch/scattered", "batch", "-"]},
-             ["batch:data batch:model", "vocabulary:data vocabulary:model", "replicated"]),
-}
-
-
-def forced(found, wishes, path):
-    """The plan in which each decision is the first of the wishes that it can be; what it can, the program says."""
-    plan = json.load(open(found))
-    of_axes, between = wishes
-    texts = [""]
-    for axis in plan["mesh"]:
-        texts = [f"{t} {axis}={w}".strip() for t in texts for w in of_axes[axis]]
-    wished = lambda name: texts if name.startswith("strategy of ") else between
-    kind = lambda name: re.sub(r"\d+", "*", name)  # layers are alike
-    at = {kind(n): 0 for n in plan["decisions"]}
-    was = dict(plan["decisions"])
-    while True:
-        for name in plan["decisions"]:
-            n = at[kind(name)]
-            plan["decisions"][name] = wished(name)[n] if n < len(wished(name)) else was[name]
-        json.dump(plan, open(path, "w"))
-        said = run("export", path, "--to", "jax", "-o", path + ".py", fails=True)
-        no = re.search(r"'(.*?)' has no choice", said)
-        if not no: return
-        at[kind(no.group(1))] += 1
-
-
-def batch(number):  # as cfp cuts them from a text
-    rows = [philox([number * BATCH + r, 0, 0, 0], [SEED, 0])[0] % (len(TEXT) - SEQ) for r in range(BATCH)]
-    cut = lambda shift: np.array([list(TEXT[p + shift:p + shift + SEQ]) for p in rows], np.int32)
-    return {"tokens": cut(0), "targets": cut(1), "positions": np.arange(SEQ, dtype=np.int32)}
 
 
 KINDS = {"all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter", "all-to-all": "all_to_all",
@@ -113,14 +61,6 @@ def collectives_of(hlo):
     return out
 
 
-def our_collectives(path):
-    out = {}
-    for one in json.load(open(path))["collectives"]:
-        count, sent = out.get(one["collective"], (0, 0))
-        out[one["collective"]] = (count + 1, sent + one["bytes_sent"])
-    return out
-
-
 def trained_by_xla(module, weights):
     mesh = module.make_mesh()
     params, moments = module.place_parameters(weights, mesh), module.place_moments(mesh)
@@ -144,24 +84,12 @@ def expected(mine, apart):
 
 def check(model, name, plan, apart):
     """The plan on our ranks and by XLA: losses and collectives of both."""
-    mesh = ",".join(f"{a}={n}" for a, n in json.load(open(plan))["mesh"].items())
-    where = ["--model", model, "--layers", str(LAYERS), "--batch", str(BATCH), "--seq", str(SEQ), "--mesh", mesh]
-    state = model + ".safetensors"  # the same under every plan
-    run("train", *where, "--text", "text.bin", "--seed", str(SEED), "--plan", plan, "--steps", str(STEPS), "--summary", "summary.json",
-        "--save-plan", "ours.json")
-    if not os.path.exists(state):
-        run("train", *where, "--text", "text.bin", "--seed", str(SEED), "--plan", plan, "--steps", "0", "--save-state", state)
-    run("export", plan, "--to", "jax", "-o", "exported.py")
-    ours = json.load(open("summary.json"))["training"]["loss"]
-    spec = importlib.util.spec_from_file_location("exported", os.path.abspath("exported.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    losses, theirs, compiled = trained_by_xla(module, read_safetensors(state))
+    ours, mine = program.trained(model, plan)
+    losses, theirs, compiled = trained_by_xla(program.exported(plan, "jax"), read_safetensors(model + ".safetensors"))
     if os.environ.get("CFP_KEEP_HLO"): open(f"{name}.hlo", "w").write(compiled.as_text())
     difference = max(abs(a - b) / abs(a) for a, b in zip(ours, losses))
     print(f"{name}: losses {ours[0]:.6f} -> {ours[-1]:.6f}, by XLA {losses[0]:.6f} -> {losses[-1]:.6f}, apart {difference:.1e}")
     if not difference < TOLERANCE: failures.append(f"{name}: losses are {difference:.1e} apart, at most {TOLERANCE:.0e}")
-    mine = our_collectives("ours.json")
     wanted = expected(mine, apart)
     for kind in sorted(set(mine) | set(theirs)):
         a, b, w = mine.get(kind, (0, 0)), theirs.get(kind, (0, 0)), wanted.get(kind, 0)
@@ -175,7 +103,7 @@ def parsed(plan):
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
     import onnx
-    run("export", plan, "--to", "shardy", "-o", "plan.mlir")
+    program.run("export", plan, "--to", "shardy", "-o", "plan.mlir")
     context = mlir.make_ir_context()
     context.allow_unregistered_dialects = True  # the operators of ours
     with context:
@@ -183,7 +111,7 @@ def parsed(plan):
         if not module.operation.verify(): failures.append(f"{plan}: Shardy refuses it")
         made = [str(o) for o in list(module.body.operations)[1].regions[0].blocks[0].operations]
     if sum("sdy.reshard" in m for m in made) == 0: failures.append(f"{plan}: there is no sdy.reshard in it")
-    run("export", plan, "--to", "onnx", "-o", "plan.onnx")
+    program.run("export", plan, "--to", "onnx", "-o", "plan.onnx")
     model = onnx.load("plan.onnx")
     onnx.checker.check_model(model)
     if len(model.graph.node) < 40 or not all(n.device_configurations for n in model.graph.node):
@@ -197,24 +125,21 @@ if __name__ == "__main__":
     if not os.environ.get("CFP_IN_VENV"): enter_environment(folder)
     import numpy as np
     import jax, jax.numpy as jnp
-    from written_apart import philox, read_safetensors
+    from written_apart import read_safetensors
+    from exported_plans import BATCH, FORCED, LAYERS, SEED, SEQ, STEPS, TOLERANCE, Program, batch
     os.chdir(folder)
-    open("text.bin", "wb").write(TEXT)
-    for model in ("tiny_gpt.json", "tiny_llama.json"):
-        open(model, "w").write(open(os.path.join(HERE, model)).read())
+    program = Program(cfp, folder, ["tiny_gpt.json", "tiny_llama.json"])
     failures = []
     # Of each layer of llama XLA sums gradients of three projections of attention and two of the MLP, of activations whole along one axis.
     whole = LAYERS * ((3 - 1) + (2 - 1)) * 2 * (2 - 1) / 2 * (BATCH // 2 * SEQ * 64 * 4)
     for model, forms in (("tiny_gpt", {"tensor": 0, "zero": 0}), ("tiny_llama", {"tensor_sequence": whole})):
-        planned = ["plan", "--model", model + ".json", "--layers", str(LAYERS), "--machine", "a100-8", "--mesh", "data=2,model=2",
-                   "--type", "float32", "--batch", str(BATCH), "--seq", str(SEQ), "--save-plan"]
         found = f"{model}_found.json"
-        run(*planned, found)
+        program.plan(model + ".json", found)
         check(model + ".json", f"{model} found", found, 0)
         for name, apart in forms.items():
-            forced(found, FORCED[name], f"{model}_{name}.json")
+            program.forced(found, FORCED[name], f"{model}_{name}.json")
             check(model + ".json", f"{model} {name}", f"{model}_{name}.json", apart)
-    run(*planned, "recomputed.json", "--recompute", "all")
+    program.plan(model + ".json", "recomputed.json", "--recompute", "all")
     check(model + ".json", f"{model} recomputed", "recomputed.json", 0)
     parsed("tiny_llama_tensor_sequence.json")
     for why in failures: print("FAILED:", why)

@@ -173,7 +173,7 @@ void check_together(const arguments& a) {
 
 // What the model is trained on.
 cfp::batch_source text_of(const arguments& a, const cfp::families::built_model& net, long rows) {
-  const long length = net.inputs.length(a.sequence), need = length + net.inputs.reach() + 1;
+  const long length = net.inputs.length(a.sequence), need = length + net.inputs.reach();
   if (a.tokens.empty()) {
     check_vocabulary(a, net);
     return cfp::families::byte_text(read_text(a, need), rows, length, a.seed, net.inputs);

@@ -63,7 +63,10 @@ constexpr export_target targets[] = {
 // The plan with its model. Tokens that go to experts are routed in groups, as many as what planned wished for.
 cfp::opened_plan opened(const arguments& given) {
   const std::string where = "plan " + given.plan, text = contents(given.plan);
-  if (text.empty()) throw bad_input(where + cfp::detail::unreadable(given.plan));
+  if (text.empty()) {
+    const std::string why = cfp::detail::unreadable(given.plan);
+    throw bad_input(where + (why.empty() ? ": is empty; save a plan again, with --save-plan" : why));
+  }
   const cfp::plan_outline of = cfp::outline_of_plan(text, where);
   const arguments a = as_saved(given, of);
   if (!a.is_given("--model"))

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -43,6 +44,19 @@ std::string checkpoint_file(const std::string& asked) {
     return asked.empty() ? asked : cfp::checkpoint_files::file_of(asked);
   } catch (const cfp::bad_input&) {
     return {};
+  }
+}
+
+// Those of a checkpoint that is opened by its index: no one of them can be written over, the rest would be another's.
+std::vector<std::string> parts_of(const std::string& opened) {
+  if (fs::path(opened).extension() != ".json") return {};
+  try {
+    std::set<std::string> out;
+    for (const auto& [tensor, file] : cfp::detail::checkpoint_index_reader(contents(opened), opened).run())
+      out.insert((fs::path(opened).parent_path() / file).string());
+    return {out.begin(), out.end()};
+  } catch (const cfp::bad_input&) {
+    return {};  // whoever reads it says why
   }
 }
 
@@ -101,6 +115,8 @@ std::vector<named_file> named_files(const arguments& a) {
                               {"-o", a.output, false, true},
                               {"--trace", a.trace, false, true},
                               {"--summary", a.summary, false, true}};
+  for (std::string& part : parts_of(checkpoint_file(a.load_weights)))
+    out.push_back({"a part of --load-weights", std::move(part), true, false});
   std::erase_if(out, [](const named_file& f) { return f.path.empty(); });
   return out;
 }

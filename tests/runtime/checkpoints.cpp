@@ -83,6 +83,8 @@ TEST_CASE("what a checkpoint holds must be the model's") {
   CHECK(says(a_entry + ", " + b_entry + ", " + entry("c", "F32", "[1]", "[36, 40]"), 40) ==
         ": tensor 'c' is none of this model's weights, and no copy of one; is it another model's checkpoint?");
   CHECK(says(a_entry + ", " + b_entry + ", " + entry("c", "F32", "[3]", "[36, 48]"), 48) == "");  // a copy of b
+  CHECK(says(a_entry + ", " + b_entry + ", " + entry("h.3.c", "F32", "[3]", "[36, 48]"), 48) ==
+        ": tensor 'h.3.c' is none of this model's weights, and no copy of one; is it another model's checkpoint?");
   CHECK(says(a_entry + ", " + b_entry + ", " + entry("h.0.attn.bias", "U8", "[1, 1, 2, 2]", "[36, 40]"), 40) == "");
   CHECK(says(a_entry + ", " + b_entry + ", " + entry("h.0.attn.bias", "F32", "[1]", "[36, 40]"), 40) ==
         ": tensor 'h.0.attn.bias' is none of this model's weights, and no copy of one; is it another model's "

@@ -32,6 +32,17 @@ inline bool is_computed(std::string_view called, const checkpoint_tensor& t) {
   return ends("rotary_emb.inv_freq") || ends("position_ids");
 }
 
+/// Whether a name is that of one of several alike: "h.3.attn.c_proj.weight".
+inline bool is_numbered(std::string_view called) {
+  for (std::size_t from = 0; from < called.size();) {
+    const std::size_t to = std::min(called.find('.', from), called.size());
+    if (to > from && called.substr(from, to - from).find_first_not_of("0123456789") == std::string_view::npos)
+      return true;
+    from = to + 1;
+  }
+  return false;
+}
+
 /// Where a layout has a weight of a graph.
 inline stored_weight stored(const weight_layout& layout, const value& v) {
   const std::string label(v.label.view());
@@ -122,7 +133,8 @@ class checkpoint {
   void check_rest(const std::set<std::string>& used) const {
     for (const auto& [called, t] : files_->tensors()) {
       if (used.count(called) > 0 || detail::is_computed(called, t)) continue;
-      const auto is_copy = [&, &copy = t](const std::string& of) {
+      const auto is_copy = [&, &copy = t, &named = called](const std::string& of) {
+        if (detail::is_numbered(named) || detail::is_numbered(of)) return false;  // another layer, however alike
         const checkpoint_tensor& other = files_->tensors().at(of);
         return other.type == copy.type && other.shape == copy.shape && other.bytes.size() == copy.bytes.size() &&
                std::equal(other.bytes.begin(), other.bytes.end(), copy.bytes.begin());

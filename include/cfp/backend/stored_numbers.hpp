@@ -48,7 +48,7 @@ class stored_numbers {
                      : type_ == stored_type::bfloat16 ? static_cast<double>(static_cast<float>(read<bf16>(p)))
                      : type_ == stored_type::float16  ? static_cast<double>(static_cast<float>(read<fp16>(p)))
                                                       : read<double>(p);
-    if (!std::isfinite(x)) note(i);
+    if (!(std::abs(x) <= static_cast<double>(std::numeric_limits<float>::max()))) note(i);  // what computes has no more
     return x;
   }
   void set(std::size_t i, double x) const {
@@ -60,7 +60,7 @@ class stored_numbers {
   }
 
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-  /// The first of the numbers read so far that is not finite, or none.
+  /// The first of the numbers read so far that is not finite in float32, or none.
   std::size_t not_finite() const { return *not_finite_; }
 
  private:

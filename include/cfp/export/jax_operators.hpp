@@ -50,9 +50,18 @@ inline constexpr jax_operator jax_operators[] = {
      "    angle = position * jnp.exp(-log_base * per_pair * pair)\n"
      "    turned = jnp.where(half == out, jnp.cos(angle), jnp.where(half == 0, jnp.sin(angle), -jnp.sin(angle)))\n"
      "    return x * jnp.where((half > 1) | (out > 1), jnp.where(half == out, 1.0, 0.0), turned).astype(x.dtype)\n"},
+    {"slowed_rotary",
+     "(x, log_base, per_pair, slow, kept, by_pair, by_frequency, position, half, pair, out):\n"
+     "    whole = jnp.exp(-log_base * per_pair * pair)\n"
+     "    share = jnp.clip(kept + by_pair * pair + by_frequency * whole, 0, 1)\n"
+     "    angle = position * whole * (slow + (1 - slow) * share)\n"
+     "    turned = jnp.where(half == out, jnp.cos(angle), jnp.where(half == 0, jnp.sin(angle), -jnp.sin(angle)))\n"
+     "    return x * jnp.where((half > 1) | (out > 1), jnp.where(half == out, 1.0, 0.0), turned).astype(x.dtype)\n"},
     {"rotary_pairs",
-     "(x, log_base, per_pair, last, position, half, pair, out):\n"
-     "    angle = position * jnp.exp(-log_base * per_pair * pair)\n"
+     "(x, log_base, per_pair, slow, kept, by_pair, by_frequency, last, position, half, pair, out):\n"
+     "    whole = jnp.exp(-log_base * per_pair * pair)\n"
+     "    share = jnp.clip(kept + by_pair * pair + by_frequency * whole, 0, 1)\n"
+     "    angle = position * whole * (slow + (1 - slow) * share)\n"
      "    turned = jnp.where(half == out, jnp.cos(angle), jnp.where(half == 0, jnp.sin(angle), -jnp.sin(angle)))\n"
      "    return x * jnp.where(pair < last, turned, jnp.where(half == out, 1.0, 0.0)).astype(x.dtype)\n"},
     {"add_slopes",
@@ -63,6 +72,11 @@ inline constexpr jax_operator jax_operators[] = {
     {"chosen_sum", "(gate, place):\n    return jnp.where(place != 0, gate, 0.0)\n"},
     {"dispatch", "(place, c):\n    return jnp.where(jnp.abs(place) == c + 1, 1.0, 0.0)\n"},
     {"combine", "(gate, place, total, c):\n    return jnp.where(jnp.abs(place) == c + 1, gate / total, 0.0)\n"},
+    {"combine_gates", "(gate, place, c):\n    return jnp.where(jnp.abs(place) == c + 1, gate, 0.0)\n"},
+    {"clamped", "(x, limit):\n    return jnp.clip(x, -limit, limit)\n"},
+    {"tangent", "(x):\n    return jnp.tanh(x)\n"},
+    {"first_replaced", "(x, first, s):\n    return jnp.where(s == 0, first, x)\n"},
+    {"first_row", "(x, s):\n    return jnp.where(s == 0, x, jnp.zeros_like(x))\n"},
     {"first_choices", "(place):\n    return jnp.where(place > 0, 1.0, 0.0)\n"},
 };
 

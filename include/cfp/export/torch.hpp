@@ -5,6 +5,7 @@
 #include <cfp/export/exported.hpp>
 #include <cfp/export/plan_view.hpp>
 #include <cfp/export/python_text.hpp>
+#include <cfp/export/torch_program.hpp>
 
 #include <map>
 #include <set>
@@ -15,41 +16,13 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
-inline constexpr std::string_view torch_begin = R"py(
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
-
-)py";
-
-inline constexpr std::string_view torch_end = R"py(
-
-def make_mesh(device_type="cuda"):
-    return init_device_mesh(device_type, tuple(AXES.values()), mesh_dim_names=tuple(AXES))
-
-
-def distribute(params, mesh):
-    """Of whole tensors by public name DTensors as the plan has them at rest, compound dimensions viewed apart."""
-    return {name: distribute_tensor(params[name].reshape(apart), mesh, rests)
-            for name, (_, apart, rests, _) in PARAMETERS.items()}
-
-
-def parallelize(model, mesh):
-    """A torch.nn.Module whose modules bear the public names, axis by axis; then FSDP over what rests in pieces."""
-    from torch.distributed.fsdp import fully_shard
-    for axis, modules in PARALLELIZE.items():
-        parallelize_module(model, mesh[axis], modules)
-    for axes, groups in FSDP.items():
-        for group in groups:
-            fully_shard(model.get_submodule(group), mesh=mesh[axes], reshard_after_forward=group in GATHERED_AGAIN)
-    return model
-)py";
-
 class torch_text {
  public:
   explicit torch_text(const plan_view& view) : view_(view), g_(view.g()) {
     for (int o = 0; o < g_.size(); ++o)
       if (view.is_forward(o)) add(o);
+    for (const viewed_tensor& t : view.tensors())
+      if (view.is_input(t)) add_input(t);
     for (const viewed_tensor& t : view.tensors())
       if (view.is_weight(t)) add_weight(t);
     if (!strided_.empty())
@@ -62,6 +35,19 @@ class torch_text {
           "what is split as none of ColwiseParallel, RowwiseParallel and SequenceParallel stands in PARAMETERS "
           "alone: " +
           counted(unlike_, "module"));
+    std::vector<std::string> twice;
+    for (const auto& [a, modules] : modules_)
+      for (const auto& [module, style] : modules)
+        for (int b = 0; b < a; ++b)
+          if (modules_.count(b) > 0 && modules_.at(b).count(module) > 0) twice.push_back(module);
+    if (!twice.empty())
+      notes.push_back("parallelize_module splits a module along one axis; along two, distribute alone does: " +
+                      counted(twice, "module"));
+    if (!summed_.empty())
+      notes.push_back(
+          "gradients of what is in no group of FSDP are not averaged over axes that split the batch; the "
+          "program that trains does it, as DDP: " +
+          counted(summed_, "parameter"));
     std::vector<std::string> anew, host;
     for (const viewed_tensor& t : view.tensors()) {
       if (t.recomputed) anew.push_back(t.name);
@@ -86,12 +72,11 @@ class torch_text {
     out +=
         "}\n\n# Shape in checkpoints, shape with compound dimensions apart, how it rests, how it is computed with.\n"
         "PARAMETERS = {\n" +
-        parameters_ + "}\n\n# What each axis does with modules.\nPARALLELIZE = {\n";
-    for (const auto& [a, modules] : modules_) {
-      out += "    \"" + axis(a) + "\": {\n";
-      for (const auto& [module, style] : modules) out += "        \"" + module + "\": " + style + ",\n";
-      out += "    },\n";
-    }
+        parameters_ + "}\n\n# How inputs are given.\nINPUTS = {\n" + inputs_ +
+        "}\n\n# What each axis does with modules.\nPARALLELIZE = {\n" + by_axis(parallelized()) +
+        "}\n\n# What several children of a module read: as it arrives, as they read it; converted once.\nPREPARED = "
+        "{\n" +
+        by_axis(prepared());
     out +=
         "}\n\n# What rests in pieces along an axis that does not split it where it is read: gathered module by "
         "module.\n"
@@ -108,6 +93,32 @@ class torch_text {
   }
 
  private:
+  using styles = std::map<int, std::map<std::string, std::string>>;  // of modules, by axis
+
+  std::string by_axis(const styles& all) const {
+    std::string out;
+    for (const auto& [a, modules] : all) {
+      out += "    \"" + axis(a) + "\": {\n";
+      for (const auto& [module, style] : modules) out += "        \"" + module + "\": " + style + ",\n";
+      out += "    },\n";
+    }
+    return out;
+  }
+  styles prepared() const {
+    styles out;
+    for (const auto& [where, how] : columns_)
+      if (how.readers.size() > 1) out[where.axis][where.module] = "(" + how.given + ", " + how.read + ")";
+    return out;
+  }
+  // Children of what is prepared find it converted.
+  styles parallelized() const {
+    styles out = modules_;
+    for (const auto& [where, how] : columns_)
+      for (const std::string& child : how.readers)
+        if (std::string& style = out[where.axis][child]; how.readers.size() > 1)
+          style.replace(style.find('=') + 1, how.given.size(), how.read);
+    return out;
+  }
   std::string axis(int a) const { return std::string(view_.mesh().axes[a].label.view()); }
   static std::string module_of(const std::string& weight) { return weight.substr(0, weight.rfind('.')); }
 
@@ -126,6 +137,13 @@ class torch_text {
     return "[" + out + "]";
   }
 
+  void add_input(const viewed_tensor& t) {
+    const viewed_form* const rest = t.resting();
+    if (rest != nullptr && rest->held.rank() > 0 && !rest->held.dims[0].empty()) splits_batch_ = true;
+    inputs_ += "    \"" + t.name +
+               "\": " + placements(rest != nullptr ? rest->held : partition::replicated(view_.value_of(t).rank())) +
+               ",\n";
+  }
   void add_weight(const viewed_tensor& t) {
     const value& v = view_.value_of(t);
     const viewed_form* const rest = t.resting();
@@ -145,7 +163,10 @@ class torch_text {
     for (int a = 0; a < view_.mesh().rank(); ++a)
       if (at.on(a).kind == placement::split && !(read.on(a) == at.on(a)))
         axes += (axes.empty() ? "\"" : ", \"") + axis(a) + "\"";
-    if (axes.empty()) return;
+    if (axes.empty()) {
+      if (splits_batch_) summed_.push_back(t.name);
+      return;
+    }
     auto& group = groups_[axes.find(',') == std::string::npos ? axes : "(" + axes + ")"];
     const std::string module = module_of(t.name);
     if (group.empty() || group.back() != module) group.push_back(module);
@@ -166,8 +187,8 @@ class torch_text {
     for (int a = 0; a < view_.mesh().rank(); ++a) {
       const placement w = view_.reads(o, weight).on(a), x = view_.reads(o, data).on(a), y = view_.makes(o, 0).on(a);
       std::string style;
-      const std::string in = along(view_.reads(o, data), a, &g_[op.operands[data]]),
-                        out = along(after(op.results[0], o), a, &g_[op.results[0]]);
+      const std::string read = along(view_.reads(o, data), a, &g_[op.operands[data]]),
+                        in = arrives(op.operands[data], a), out = along(after(op.results[0], o), a, &g_[op.results[0]]);
       if (contracts && w.kind == placement::split)
         style = (y.kind == placement::partial ? "RowwiseParallel" : "ColwiseParallel") + ("(input_layouts=" + in) +
                 ", output_layouts=" + out + ")";
@@ -175,8 +196,29 @@ class torch_text {
                is_of_sequence(op, data, x.dim))
         style = "SequenceParallel(sequence_dim=" + std::to_string(x.dim) + ")";
       else if (!contracts && w.kind == placement::split && modules_[a].count(module) == 0) unlike_.push_back(module);
-      if (!style.empty()) modules_[a].try_emplace(module, style);
+      if (style.find("output_layouts") != std::string::npos) is_left_otherwise_[a].insert(o);
+      if (!style.empty() && modules_[a].try_emplace(module, style).second && style.starts_with("Colwise"))
+        add_column(a, module, op.operands[data], in, read);
     }
+  }
+  void add_column(int a, const std::string& module, int value, const std::string& given, const std::string& read) {
+    if (module.find('.') == std::string::npos) return;
+    column& c = columns_[{a, module_of(module), value}];
+    c.given = given, c.read = read, c.readers.push_back(module);
+  }
+  bool leaves_otherwise(int a, int o) const {
+    const auto at = is_left_otherwise_.find(a);
+    return at != is_left_otherwise_.end() && at->second.count(o) > 0;
+  }
+  // The form in which modules find a value: as its operator makes it, or as its module leaves it.
+  std::string arrives(int v, int a) const {
+    const value& of = g_[v];
+    const int o = of.producer;
+    if (o < 0) {
+      const viewed_form* const rest = view_.tensor(v).resting();
+      return rest != nullptr ? along(rest->held, a, &of) : "Replicate()";
+    }
+    return along(leaves_otherwise(a, o) ? after(v, o) : view_.makes(o, 0), a, &of);
   }
   bool is_of_sequence(const operation& op, int data, int dim) const {
     return g_[op.operands[data]].dims[dim].view() != "batch";
@@ -191,11 +233,24 @@ class torch_text {
 
   const plan_view& view_;
   const graph& g_;
-  std::string parameters_;
-  std::map<int, std::map<std::string, std::string>> modules_;
+  std::string parameters_, inputs_;
+  styles modules_;
+  struct read_by {  // children of a module that read one value and are split by columns
+    int axis;
+    std::string module;
+    int value;
+    auto operator<=>(const read_by&) const = default;
+  };
+  struct column {
+    std::string given, read;
+    std::vector<std::string> readers;
+  };
+  std::map<read_by, column> columns_;
+  std::map<int, std::set<int>> is_left_otherwise_;  // by axis: operators whose modules have output_layouts
   std::map<std::string, std::vector<std::string>> groups_;
   std::set<std::string> again_;
-  std::vector<std::string> strided_, unlike_;
+  std::vector<std::string> strided_, unlike_, summed_;
+  bool splits_batch_ = false;
 };
 
 }  // namespace detail

@@ -198,6 +198,13 @@ void read_rows(const config_file& f, const rows_of<Form>& all, Form& t) {
   }
 }
 
+/// Throws bad_input for more layers than anybody plans for: graphs of all of them would fill memory first.
+template <auto Layers>
+void check_layers(const config_file& f, const rows_of<detail::form_of<Layers>>& rows, long layers) {
+  if (layers > 10'000)
+    throw f.fail(key_of<Layers>(rows, "num_hidden_layers"), "must be at most 10000, is " + std::to_string(layers));
+}
+
 /// Throws bad_input where heads do not divide what they are of.
 inline void check_heads(const config_file& f, const config_rows& rows, const transformer& t) {
   const char *const heads = key_of<&transformer::heads>(rows, "num_attention_heads"), *const width =

@@ -82,6 +82,7 @@ inline transformer read_decoder(const config_file& f) {
   const bool grouped = std::string_view(key_of<&transformer::kv_heads>(of.rows, "")) == "num_key_value_heads";
   if (grouped && t.kv_heads == 0) t.kv_heads = t.heads;
   if (of.complete != nullptr) of.complete(f, t);
+  check_layers<&transformer::layers>(f, of.rows, t.layers);
   check_heads(f, of.rows, t);
   return t;
 }

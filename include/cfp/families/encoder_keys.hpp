@@ -35,7 +35,12 @@ void of_image(const config_file& f, const char* key, transformer& t) {
 }
 // As many as have a name, or a number.
 inline void labels(const config_file& f, const char* key, transformer& t) {
-  if (f.has(key)) t.vocabulary = f.at(key).is_object() ? static_cast<long>(f.at(key).size()) : f.integer(key);
+  if (!f.has(key)) return;
+  const long said = f.at(key).is_object() ? static_cast<long>(f.at(key).size()) : f.integer(key);
+  if (f.has("num_labels") && f.integer("num_labels") != said)
+    throw f.fail(key, "must have as many labels as num_labels says, " + std::to_string(f.integer("num_labels")) +
+                          ", has " + std::to_string(said));
+  t.vocabulary = said;
 }
 inline constexpr config_row vit_own[] = {{"image_size", of_image<&image_form::size>},
                                          {"patch_size", of_image<&image_form::patch>},

@@ -47,7 +47,9 @@ inline constexpr row_of<t5_config> t5_rows[] = {{"num_layers", size<&t5_config::
 
 inline t5_config read_t5(const config_file& f) {
   t5_config c;
-  read_rows(f, rows_of<t5_config>{detail::t5_rows}, c);
+  const rows_of<t5_config> rows{detail::t5_rows};
+  read_rows(f, rows, c);
+  check_layers<&t5_config::layers>(f, rows, c.layers);
   if (c.buckets < 4 || c.buckets % 4 != 0)
     throw f.fail("relative_attention_num_buckets", "must be a multiple of 4, is " + std::to_string(c.buckets));
   if (c.farthest <= c.buckets / 2)

@@ -26,9 +26,7 @@ inline void read_ramp(const config_file& f, const std::string& key, transformer&
                {"rope_type", "type", "factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "mscale",
                 "mscale_all_dim", "attention_factor"});
   turn_scaling& s = t.turns;
-  const auto number = [&](const char* name, double otherwise) {
-    return f.number(key + "." + name, otherwise);
-  };
+  const auto number = [&](const char* name, double otherwise) { return f.number(key + "." + name, otherwise); };
   s.kind = turn_scaling_kind::ramp;
   s.original = number("original_max_position_embeddings", static_cast<double>(t.positions));
   s.fast = number("beta_fast", 32), s.slow = number("beta_slow", 1);

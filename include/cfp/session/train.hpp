@@ -60,7 +60,7 @@ class trainer {
     });
     if (wrong[0] < no_value)
       throw bad_input("weight '" + std::string(g_[static_cast<int>(wrong[0])].label.view()) +
-                      "' has numbers that are not finite: take another checkpoint");
+                      "' has numbers that are not finite in float32: take another checkpoint");
     done_ = from.step;
   }
 
