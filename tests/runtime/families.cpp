@@ -183,7 +183,8 @@ TEST_CASE("what a configuration says and no family here models is refused by its
   }
   std::string deep = llama;
   deep.replace(deep.find("_layers\": 2"), 11, "_layers\": 10001");
-  CHECK_THAT(refused("{" + deep + "}"), Catch::StartsWith(file + "'num_hidden_layers' must be at most 10000, is 10001"));
+  CHECK_THAT(refused("{" + deep + "}"),
+             Catch::StartsWith(file + "'num_hidden_layers' must be at most 10000, is 10001"));
   const auto small = [](const char* type, const std::string& more) {
     return std::string(R"({"model_type": ")") + type + R"(", "hidden_size": 16, "intermediate_size": 24,
       "vocab_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 16, )" +

@@ -49,8 +49,8 @@ class megatron_arguments {
     for (const auto& [ours, theirs] : names)
       if (const auto at = sizes.find(ours); at != sizes.end()) flag(theirs, at->second);
     notes.emplace_back(
-        "of the model these are sizes alone; norms, activations, positions, biases, tied heads, dropout and which layers "
-        "have experts are its own arguments");
+        "of the model these are sizes alone; norms, activations, positions, biases, tied heads, dropout and which "
+        "layers have experts are its own arguments");
     if (sizes.count("kv_heads") > 0) flag("group-query-attention");
     const auto batch = sizes.find("batch");
     const long rows = batch == sizes.end() ? 0 : std::strtol(batch->second.c_str(), nullptr, 10);

@@ -5,6 +5,7 @@
 #include <cfp/export/exported.hpp>
 #include <cfp/export/plan_view.hpp>
 #include <cfp/export/python_text.hpp>
+#include <cfp/export/torch_inputs.hpp>
 #include <cfp/export/torch_program.hpp>
 
 #include <map>
@@ -73,10 +74,10 @@ class torch_text {
         "}\n\n# Shape in checkpoints, shape with compound dimensions apart, how it rests, how it is computed with.\n"
         "PARAMETERS = {\n" +
         parameters_ + "}\n\n# How inputs are given.\nINPUTS = {\n" + inputs_ +
-        "}\n\n# What each axis does with modules.\nPARALLELIZE = {\n" + by_axis(parallelized()) +
+        "}\n\n# What each axis does with modules.\nPARALLELIZE = {\n" + by_axis(shared_.adapted(modules_)) +
         "}\n\n# What several children of a module read: as it arrives, as they read it; converted once.\nPREPARED = "
         "{\n" +
-        by_axis(prepared());
+        by_axis(shared_.prepared());
     out +=
         "}\n\n# What rests in pieces along an axis that does not split it where it is read: gathered module by "
         "module.\n"
@@ -93,7 +94,7 @@ class torch_text {
   }
 
  private:
-  using styles = std::map<int, std::map<std::string, std::string>>;  // of modules, by axis
+  using styles = styles_by_axis;
 
   std::string by_axis(const styles& all) const {
     std::string out;
@@ -102,21 +103,6 @@ class torch_text {
       for (const auto& [module, style] : modules) out += "        \"" + module + "\": " + style + ",\n";
       out += "    },\n";
     }
-    return out;
-  }
-  styles prepared() const {
-    styles out;
-    for (const auto& [where, how] : columns_)
-      if (how.readers.size() > 1) out[where.axis][where.module] = "(" + how.given + ", " + how.read + ")";
-    return out;
-  }
-  // Children of what is prepared find it converted.
-  styles parallelized() const {
-    styles out = modules_;
-    for (const auto& [where, how] : columns_)
-      for (const std::string& child : how.readers)
-        if (std::string& style = out[where.axis][child]; how.readers.size() > 1)
-          style.replace(style.find('=') + 1, how.given.size(), how.read);
     return out;
   }
   std::string axis(int a) const { return std::string(view_.mesh().axes[a].label.view()); }
@@ -198,13 +184,8 @@ class torch_text {
       else if (!contracts && w.kind == placement::split && modules_[a].count(module) == 0) unlike_.push_back(module);
       if (style.find("output_layouts") != std::string::npos) is_left_otherwise_[a].insert(o);
       if (!style.empty() && modules_[a].try_emplace(module, style).second && style.starts_with("Colwise"))
-        add_column(a, module, op.operands[data], in, read);
+        shared_.add(a, module, op.operands[data], in, read);
     }
-  }
-  void add_column(int a, const std::string& module, int value, const std::string& given, const std::string& read) {
-    if (module.find('.') == std::string::npos) return;
-    column& c = columns_[{a, module_of(module), value}];
-    c.given = given, c.read = read, c.readers.push_back(module);
   }
   bool leaves_otherwise(int a, int o) const {
     const auto at = is_left_otherwise_.find(a);
@@ -235,17 +216,7 @@ class torch_text {
   const graph& g_;
   std::string parameters_, inputs_;
   styles modules_;
-  struct read_by {  // children of a module that read one value and are split by columns
-    int axis;
-    std::string module;
-    int value;
-    auto operator<=>(const read_by&) const = default;
-  };
-  struct column {
-    std::string given, read;
-    std::vector<std::string> readers;
-  };
-  std::map<read_by, column> columns_;
+  shared_inputs shared_;
   std::map<int, std::set<int>> is_left_otherwise_;  // by axis: operators whose modules have output_layouts
   std::map<std::string, std::vector<std::string>> groups_;
   std::set<std::string> again_;
