@@ -185,7 +185,7 @@ refused "--load-state and --load-weights: training begins with one of them, leav
 refused "--text and --tokens: training is on one of them, leave one out" train "${long[@]}" --text "$dir/one" --tokens "$dir/one"
 refused "$dir/checkpoint: has neither model.safetensors nor model.safetensors.index.json" train "${long[@]}" --load-weights "$dir/checkpoint"
 echo '{"weight_map": {"a": "part.safetensors"}}' > "$dir/index.json"
-refused "--save-weights $dir/part.safetensors: one file for this and for a part of --load-weights, and one would overwrite the other" train "${long[@]}" --load-weights "$dir/index.json" --save-weights "$dir/part.safetensors"
+refused "a part of --load-weights $dir/part.safetensors: one file for this and for --save-weights, and one would overwrite the other; give two" train "${long[@]}" --load-weights "$dir/index.json" --save-weights "$dir/part.safetensors"
 refused "$dir/one: is no safetensors file: its header does not fit" train "${long[@]}" --load-weights "$dir/one"
 refused "--tokens $dir/one: has 5 tokens, a sequence needs" train "${long[@]}" --tokens "$dir/one"
 refused "$dir/none: cannot be read: there is no such file" train "${long[@]}" --tokens "$dir/none"

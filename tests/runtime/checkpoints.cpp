@@ -241,7 +241,7 @@ TEST_CASE("training begins with the weights of a checkpoint") {
   }
   s.load_weights(files / "wrong");
   CHECK(why([&] { s.train(text, 1); }) ==
-        "weight 'h.0.attn.c_proj.weight' has numbers that are not finite: take another checkpoint");
+        "weight 'h.0.attn.c_proj.weight' has numbers that are not finite in float32: take another checkpoint");
   CHECK(why([&] { s.load_weights(files / "none"); }) == (files / "none") + ": cannot be read: there is no such file");
   s.load_weights(files / "after");
   CHECK(s.train([&](long n) { return text(n + 1); }, 1).loss[0] == again.loss[0]);
