@@ -188,6 +188,8 @@ echo '{"weight_map": {"a": "part.safetensors"}}' > "$dir/index.json"
 refused "a part of --load-weights $dir/part.safetensors: one file for this and for --save-weights, and one would overwrite the other; give two" train "${long[@]}" --load-weights "$dir/index.json" --save-weights "$dir/part.safetensors"
 refused "$dir/one: is no safetensors file: its header does not fit" train "${long[@]}" --load-weights "$dir/one"
 refused "--tokens $dir/one: has 5 tokens, a sequence needs" train "${long[@]}" --tokens "$dir/one"
+head -c 32 /dev/zero > "$dir/sixteen"  # the target of a sequence's last token is behind it
+refused "--tokens $dir/sixteen: has 16 tokens, a sequence needs 17" train "${long[@]}" --tokens "$dir/sixteen"
 refused "$dir/none: cannot be read: there is no such file" train "${long[@]}" --tokens "$dir/none"
 apart --summary --machine plan --model "$tiny"
 refused "--summary $dir/checkpoint/config.json: one file for this and for --model" train --model "$dir/checkpoint" --summary "$dir/checkpoint/config.json"

@@ -44,6 +44,8 @@ says "trained steps 1 to 6" "$cfp" train "${common[@]}" --steps 6 --plan "$folde
 holds "$folder/trained.json" '"model"' '"search"' '"training"' '"first": 1' '"last": 6' '"loss"'
 says "trained steps 7 to 9" "$cfp" train "${common[@]}" --steps 3 --plan "$folder/plan.json" --load-state "$folder/state.safetensors" \
   --save-state "$folder/state.safetensors"  # over it
+head -c 34 /dev/zero > "$folder/one_row.bin"  # as many tokens as one sequence and its targets need
+says "trained steps 1 to 2" "$cfp" train "${common[@]}" --steps 2 --plan "$folder/plan.json" --tokens "$folder/one_row.bin"
 says "" "$cfp" export "${common[@]}" --plan "$folder/plan.json" --save-header "$folder/again.hpp"
 diff <(sed 's/my_plan/again/g' "$folder/my_plan.hpp") "$folder/again.hpp"
 # A configuration is a file, or a directory that has it.

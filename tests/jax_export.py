@@ -4,7 +4,7 @@ is written for Shardy and ONNX is read by their own parsers.
 
 It makes itself an environment under FOLDER with JAX from PyPI; without Python's venv, or without the network, it says so and ends
 with 77."""
-import os, re, subprocess, sys
+import json, os, re, subprocess, sys
 
 JAX = "jax>=0.6,<0.8"  # from 0.8 on what its compiler for CPUs fuses may crash when it runs
 
@@ -141,6 +141,14 @@ if __name__ == "__main__":
             check(model + ".json", f"{model} {name}", f"{model}_{name}.json", apart)
     program.plan(model + ".json", "recomputed.json", "--recompute", "all")
     check(model + ".json", f"{model} recomputed", "recomputed.json", 0)
+    # Pairs of neighbours that turn, by frequencies slowed as in Llama 3.1.
+    turned = json.load(open("tiny_llama.json")) | {"model_type": "cohere", "layer_norm_eps": 1e-5, "logit_scale": 0.5, "tie_word_embeddings": True,
+                                                   "rope_scaling": {"rope_type": "llama3", "factor": 4, "low_freq_factor": 1, "high_freq_factor": 4,
+                                                                    "original_max_position_embeddings": 16}}
+    turned.pop("rms_norm_eps")
+    json.dump(turned, open("turned.json", "w"))
+    program.plan("turned.json", "turned_found.json")
+    check("turned.json", "slowed pairs found", "turned_found.json", 0)
     parsed("tiny_llama_tensor_sequence.json")
     for why in failures: print("FAILED:", why)
     sys.exit(1 if failures else 0)

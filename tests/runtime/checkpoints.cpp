@@ -239,6 +239,10 @@ TEST_CASE("training begins with the weights of a checkpoint") {
     wrong.weights().at(weight).set(5, std::nan(""));
     wrong.commit();
   }
+  double beyond[] = {1e38, 1e39};  // of float64, where float32 ends at 3.4e38
+  const stored_numbers large(stored_type::float64, {reinterpret_cast<std::byte*>(beyond)}, 0, {{2, 1}});
+  CHECK((large[0] == 1e38 && large.not_finite() == stored_numbers::none));
+  CHECK((large[1] == 1e39 && large.not_finite() == 1));
   s.load_weights(files / "wrong");
   CHECK(why([&] { s.train(text, 1); }) ==
         "weight 'h.0.attn.c_proj.weight' has numbers that are not finite in float32: take another checkpoint");

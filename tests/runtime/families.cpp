@@ -192,6 +192,10 @@ TEST_CASE("what a configuration says and no family here models is refused by its
   };
   CHECK_THAT(refused(small("gemma", R"("rms_norm_eps": 1e-5, "hidden_act": "relu")")),
              Catch::StartsWith(file + "'hidden_act' must be \"gelu\" or \"gelu_pytorch_tanh\", is \"relu\""));
+  CHECK_THAT(refused(R"({"model_type": "vit", "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "image_size": 8, "patch_size": 4, "num_channels": 3, "layer_norm_eps": 1e-5,
+      "num_labels": 3, "id2label": {"0": "a", "1": "b"}})"),
+             Catch::StartsWith(file + "'id2label' must have as many labels as num_labels says, 3, has 2"));
   CHECK_THAT(
       refused(small("stablelm", R"("layer_norm_eps": 1e-5, "partial_rotary_factor": 0.25)")),
       Catch::StartsWith(file + "'partial_rotary_factor' must be such that 2 or more of a head's 4 numbers turn"));

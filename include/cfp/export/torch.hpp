@@ -199,7 +199,9 @@ class torch_text {
       const viewed_form* const rest = view_.tensor(v).resting();
       return rest != nullptr ? along(rest->held, a, &of) : "Replicate()";
     }
-    return along(leaves_otherwise(a, o) ? after(v, o) : view_.makes(o, 0), a, &of);
+    int result = 0;
+    while (g_.at(o).results[result] != v) ++result;
+    return along(leaves_otherwise(a, o) ? after(v, o) : view_.makes(o, result), a, &of);
   }
   bool is_of_sequence(const operation& op, int data, int dim) const {
     return g_[op.operands[data]].dims[dim].view() != "batch";
