@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -307,8 +308,8 @@ TEST_CASE("sessions on two axes, in micro-batches, in bfloat16, with measured ti
 TEST_CASE("a lazy session says first what is certified, and how much it had to measure") {
   session_options o = with_kernels();
   o.lazy = true;
-  std::vector<int> measured;
-  for (const double tolerance : {0.0, 0.5, 1.0}) {
+  std::map<double, int> least;  // a disturbed clock may want all figures once, not each time
+  for (const double tolerance : {0.0, 0.5, 1.0, 0.0, 1.0, 0.0, 1.0}) {
     o.tolerance = tolerance;
     session s(own_model(8), o);
     const found_plan& found = s.plan();
@@ -322,9 +323,10 @@ TEST_CASE("a lazy session says first what is certified, and how much it had to m
     CHECK(found.others.size() >= 3);
     for (const plan& other : found.others) CHECK(other.predicted_ms >= found.best.predicted_ms);
     CHECK(s.verify(rows_of(8), 3).holds());
-    measured.push_back(found.figures_measured);
+    const auto [at, first] = least.try_emplace(tolerance, found.figures_measured);
+    at->second = std::min(at->second, found.figures_measured);
   }
-  CHECK(measured[2] < measured[0]);
+  CHECK(least[1.0] < least[0.0]);
 }
 
 TEST_CASE("a training goes on from a saved state, on another mesh too") {
