@@ -66,14 +66,17 @@ void add_optimizer(CLI::App& app, arguments& a) {
       ->capture_default_str();
 }
 
+void add_mesh(CLI::App& app, arguments& a) {
+  app.add_option("--mesh", a.mesh, "ranks along named axes, for example data=2 or data=2,model=2")
+      ->capture_default_str();
+}
+
 void add_ranks(CLI::App& app, arguments& a) {
   app.add_option("--backend", a.backend,
                  "what ranks are: threads of this program; processes that mpirun starts, one per device of the mesh "
                  "(mpi); threads with an NVIDIA GPU each, or such processes where torchrun, mpirun or srun starts "
                  "several (cuda); threads that emulate one (emulated)")
       ->check(CLI::IsMember({"threads", "mpi", "cuda", "emulated"}))
-      ->capture_default_str();
-  app.add_option("--mesh", a.mesh, "ranks along named axes, for example data=2 or data=2,model=2")
       ->capture_default_str();
   app.add_option("--deadline", a.deadline, "seconds that a rank waits for others before it fails")
       ->check(within(1e-3, 1e9))
@@ -105,8 +108,8 @@ void add_measuring(CLI::App& app, arguments& a) {
                "the last alone");
 }
 
-void add_saved_plans(CLI::App& app, arguments& a, bool exports) {
-  app.add_option(exports ? "plan,--plan" : "--plan", a.plan, "take a saved plan, measuring nothing");
+void add_saved_plans(CLI::App& app, arguments& a) {
+  app.add_option("--plan", a.plan, "take a saved plan, measuring nothing");
   app.add_option("--save-plan", a.save_plan, "write the found plan");
   app.add_option("--save-header", a.save_header, "write the found plan as a C++ header that the compiler checks");
 }
@@ -118,10 +121,9 @@ void add_report(CLI::App& app, arguments& a) {
 }
 
 void add_export(CLI::App& app, arguments& a) {
-  app.add_option(
-         "--to", a.to,
-         "what the plan is written for. Unless given, the model, its sizes and the mesh are those the plan's file "
-         "names")
+  app.add_option("plan,--plan", a.plan,
+                 "a saved plan; unless given, the model, its sizes and the mesh are those it names");
+  app.add_option("--to", a.to, "what the plan is written for; header: C++ that the compiler checks")
       ->check(CLI::IsMember(program::export_targets()));
   app.add_option("-o,--output", a.output, "the file to write");
   app.add_option(
@@ -160,6 +162,19 @@ void add_machine(CLI::App& app, arguments& a) {
       ->check(CLI::IsMember({"where-needed", "none", "all"}))
       ->capture_default_str();
   app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
+}
+
+void add_fleet(CLI::App& app, arguments& a) {
+  app.add_option("--fleet", a.fleet,
+                 "machines with prices, of examples/fleets by name or a file of that format: plan for parts of all of "
+                 "them, and say which none beats in time and money");
+  app.add_option("--budget", a.budget, "with --fleet: most that all devices may cost in an hour")
+      ->check(within(1e-9, 1e12));
+  app.add_option("--tokens", a.tokens_in_all, "with --fleet: tokens of all the training, such as 1e12")
+      ->check(within(1.0, 1e18));
+  app.add_option("--least", a.least, "with --fleet: what the plan that is printed and saved has least of")
+      ->check(CLI::IsMember({"time", "money", "devices"}))
+      ->capture_default_str();
 }
 
 void add_sweep(CLI::App& app, arguments& a) {
@@ -269,7 +284,7 @@ constexpr command commands[] = {
     {"schedule", "show what the ranks of a pipeline do when, how long they stand idle and what they keep",
      &program::schedule, 0},
     {"export", "write a saved plan in another form: for JAX, PyTorch and others, or as a C++ header",
-     &program::export_plan, saves},
+     &program::export_plan, 0},
 };
 
 void add_options(CLI::App& app, arguments& a, const command& c) {
@@ -286,13 +301,14 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
                   : "what numbers are stored as; weights, sums and optimizer state are float32 either way",
            !sweeps);
   if (!sweeps) add_optimizer(app, a);
-  add_ranks(app, a);
-  if (sweeps) add_sweep(app, a);
-  else add_memory(app, a);
-  if (c.has(measures)) add_measuring(app, a);
   const bool exports = c.run == &program::export_plan;
-  if (c.has(saves)) add_saved_plans(app, a, exports);
   if (exports) add_export(app, a);
+  add_mesh(app, a);
+  if (!exports) add_ranks(app, a);
+  if (sweeps) add_sweep(app, a);
+  else if (!exports) add_memory(app, a);
+  if (c.has(measures)) add_measuring(app, a);
+  if (c.has(saves)) add_saved_plans(app, a);
   if (c.has(summarises)) add_summary(app, a);
   if (c.has(reports)) add_report(app, a);
   if (c.has(trains)) add_training(app, a);
@@ -305,6 +321,7 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
         ->check(within(c.run == &program::compare ? 1 : 0, 100000))
         ->capture_default_str();
   if (c.has(describes)) add_machine(app, a);
+  if (c.run == &program::plan) add_fleet(app, a);
   if (c.run == &program::analyse)
     app.add_flag("--rules", a.rules, "of a graph: say what every operator may be split by");
   program::refuse_empty_values(app);

@@ -129,7 +129,22 @@ for option in --save-plan --save-header --plan --against --profile --profile-mod
   refused "analyse takes no $option; cfp analyse --help lists what it takes" analyse --model "$tiny" $option 1
 done
 refused "analyse takes no --explain; cfp analyse --help lists what it takes" analyse --model "$tiny" --explain
-for option in --summary --profile --against --tolerance; do refused "export takes no $option; cfp export --help lists what it takes" export --plan "$dir/no" $option 1; done
+for option in --summary --profile --against --tolerance --save-plan --save-header --backend --memory --deadline; do
+  refused "export takes no $option; cfp export --help lists what it takes" export --plan "$dir/no" $option 1
+done
+refused "export: what for is missing, give --to TARGET" export "$dir/no"
+refused "--machine: --to jax says the plan as it is and prices no other; leave it out" export "$dir/no" --to jax -o "$dir/jax.py" --machine foo
+refused "--inputs: $dir/no.onnx says itself what its weights are" analyse --model "$dir/no.onnx" --inputs x
+for option in "--budget 1" "--tokens 1e9" "--least money"; do
+  refused "${option% *}: it is of several machines to choose among, give --fleet too" plan --model "$tiny" $option
+done
+refused "--machine: --fleet asks which machine and mesh; leave one out" plan --model "$tiny" --fleet rented --machine a100-8
+refused "--mesh: --fleet asks which machine and mesh; leave one out" plan --model "$tiny" --fleet rented --mesh x=8
+refused "no: cannot be read; give --fleet a file or one of rented" plan --model "$tiny" --fleet no
+echo '{"name": "mine", "currency": "EUR", "pools": [{"machine": "a100-8", "price": 0}]}' > "$dir/fleet.json"
+refused "fleet.json: pools[0].price must be what a device costs in an hour, above 0 and at most 1e6, got 0" plan --model "$tiny" --fleet "$dir/fleet.json"
+refused "--budget 0.5: the cheapest part of rented GPUs costs 1.3 USD an hour" plan --model "$tiny" "${small[@]}" --fleet rented --budget 0.5
+refused "--seq 7: an image of " analyse --model vit-base --seq 7
 for option in --steps --save-state --load-state; do refused "compare takes no $option; cfp compare --help lists what it takes" compare --model "$tiny" $option 1; done
 refused "--unfused: it is of a machine that is described, give --machine too" plan --model "$tiny" --unfused
 refused "--seconds: it is of a machine that is described, give --machine too" plan --model "$tiny" --seconds 1

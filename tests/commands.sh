@@ -46,7 +46,7 @@ says "trained steps 7 to 9" "$cfp" train "${common[@]}" --steps 3 --plan "$folde
   --save-state "$folder/state.safetensors"  # over it
 head -c 34 /dev/zero > "$folder/one_row.bin"  # as many tokens as one sequence and its targets need
 says "trained steps 1 to 2" "$cfp" train "${common[@]}" --steps 2 --plan "$folder/plan.json" --tokens "$folder/one_row.bin"
-says "" "$cfp" export "${common[@]}" --plan "$folder/plan.json" --save-header "$folder/again.hpp"
+says "" "$cfp" export "$folder/plan.json" --to header -o "$folder/again.hpp"
 diff <(sed 's/my_plan/again/g' "$folder/my_plan.hpp") "$folder/again.hpp"
 # A configuration is a file, or a directory that has it.
 mkdir "$folder/checkpoint"
@@ -77,6 +77,11 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
+# Which machine of several, and how much of it; where the time of a step goes.
+says "^least money: [0-9]+ of [a-z0-9-]+$" "$cfp" plan --model "$model" --fleet rented --batch 64 --tokens 1e9 --budget 90 --least money --save-plan "$folder/cheap.json"
+holds "$folder/out" "above the budget" "beaten: at least" "USD/Mtoken" "days"
+says "^together +[0-9.]+$" "$cfp" explain --model "$model" --machine a100-pcie-4 --mesh x=4
+holds "$folder/out" "a step's time" "forward  " "backward  " "update  "
 # Plans in stages: where each begins, what it takes, and of what memory.
 stages=(plan --model "$model" --layers 4 --seq 16 --machine a100-pcie-4)
 says "^[24] places of mesh .*, [0-9]+ micro-batches of [0-9]+ rows, by adamw$" "$cfp" "${stages[@]}" --stages 0 --summary "$folder/stages.json"
@@ -155,6 +160,10 @@ holds "$folder/out" '"exhaustive_log10"'
 is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16
 holds "$folder/out" '"step_ms"'
 is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --stages 2 --layers 4
+is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --mesh x=8
+holds "$folder/out" '"terms"' '"beside_ms"'
+is_json "$cfp" plan --model "$model" --fleet rented --batch 64
+holds "$folder/out" '"offers"' '"front": true' '"taken"'
 is_json "$cfp" train "${common[@]}" --steps 2 --summary "$folder/also.json"
 holds "$folder/out" '"training"'
 diff "$folder/out" "$folder/also.json"
@@ -177,6 +186,7 @@ completes plan cfp pl
 completes --model cfp plan --mo
 completes llama-3-8b cfp plan --model llama-3
 completes h100-8 cfp plan --machine h1
+completes rented cfp plan --fleet r
 completes bfloat16 cfp train --type b
 completes "$model" cfp plan --model tiny
 touch "$folder/a model.json"

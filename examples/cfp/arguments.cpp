@@ -110,7 +110,11 @@ made_model make_model(const arguments& a, long rows, long layers, long least_gro
   sizes.vocabulary = a.vocabulary;
   sizes.pad_to = a.load_weights.empty() ? 128 : 1;  // a checkpoint has what it has
   sizes.least_groups = least_groups;
-  return {build_model(file, sizes), nullptr};
+  made_model out{build_model(file, sizes), nullptr};
+  if (const long image = out.inputs.image_rows; image > 0 && a.is_given("--seq") && a.sequence != image)
+    throw bad_input("--seq " + std::to_string(a.sequence) + ": an image of " + file.path + " is a sequence of " +
+                    std::to_string(image) + "; leave it out");
+  return out;
 }
 
 namespace {

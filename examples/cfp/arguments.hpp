@@ -36,6 +36,8 @@ struct arguments {
   bool explain = false, unfused = false;
   std::string recompute = "where-needed";
   std::vector<int> stages;  ///< places along them; 0: any
+  std::string fleet, least = "time";
+  double budget = 0, tokens_in_all = 0;  ///< of a fleet: most an hour may cost, 0: any; tokens of the training
   double tolerance = 0.02, plan_seconds = 0, together = 0;
   std::string profile_mode, profile, plan, against, save_plan, save_header, summary;
   // exporting, and reports

@@ -10,6 +10,7 @@ struct arguments;
 
 int plan(const arguments&);            ///< finds a plan, for ranks here or for a machine that is described
 int plan_in_stages(const arguments&);  ///< the same in stages, for a machine that is described
+int plan_in_fleet(const arguments&);   ///< which machine of several, and how much of it
 int run(const arguments&);             ///< plans, verifies and compares
 int verify(const arguments&);          ///< plans, and trains like one rank or says where not
 int train(const arguments&);           ///< trains under a plan
@@ -20,7 +21,6 @@ int sweep(const arguments&);           ///< measures the machine here and writes
 int schedule(const arguments&);        ///< what the ranks of a pipeline do when, and what that costs: nothing is run
 int report_plan(const arguments&);     ///< finds a plan, or takes a saved one, and writes a page of it
 int export_plan(const arguments&);     ///< a saved plan in other forms
-int export_to(const arguments&);       ///< for one of these (exports.cpp)
-std::vector<std::string> export_targets();
+std::vector<std::string> export_targets();  ///< these
 
 }  // namespace program

@@ -28,10 +28,12 @@ std::string choices(const CLI::Option& o) {
 
 // A case of the script: what is completed behind a command and an option.
 std::string case_of(const std::string& command, const CLI::Option& o) {
-  const bool model = o.get_name() == "--model", machine = o.get_name() == "--machine";
-  const std::string words = model || machine ? joined(carried_names(model ? "models" : "machines")) : choices(o);
+  std::string folder;  // of what is carried along
+  for (const char* const some : {"models", "machines", "fleets"})
+    if (o.get_name() + "s" == std::string("--") + some) folder = some;
+  const std::string words = folder.empty() ? choices(o) : joined(carried_names(folder));
   if (words.empty()) return {};
-  const std::string files = model || machine ? " files=1" : "";  // somebody's own
+  const std::string files = folder.empty() ? "" : " files=1";  // somebody's own
   return "    '" + command + " " + o.get_name() + "') words='" + words + "'" + files + " ;;\n";
 }
 

@@ -97,6 +97,7 @@ std::vector<named_file> named_files(const arguments& a) {
   const bool measures = a.machine.empty() ? a.plan.empty() : a.backend == "cuda";
   std::vector<named_file> out{{"--model", own_file("models", "--model", a.model), true, false},
                               {"--machine", own_file("machines", "--machine", a.machine), true, false},
+                              {"--fleet", own_file("fleets", "--fleet", a.fleet), true, false},
                               {"SCHEDULE", schedule_file(a.pipeline), true, false},
                               {"--text", a.text, true, false},
                               {"--tokens", a.tokens, true, false},

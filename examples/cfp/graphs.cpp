@@ -43,6 +43,8 @@ void check_used(const arguments& a, const cfp::graphs::graph_options& o, const c
 made_model make_graph(const arguments& a, long rows) {
   for (const char* const option : {"--layers", "--vocabulary", "--text", "--tokens"})
     if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a configuration file, not of a graph");
+  if (a.is_given("--inputs") && a.model.ends_with(".onnx"))
+    throw bad_input("--inputs: " + a.model + " says itself what its weights are (initializers); leave it out");
   cfp::graphs::graph_options o;
   for (const std::string& dim : a.dims) add_dim(dim, o);
   o.batch = rows;

@@ -22,18 +22,22 @@ using cfp::bad_input;
 void write(const cfp::report_view& v, const arguments& a) {
   cfp::write_report(v, a.output);
   if (!a.trace.empty()) cfp::write_trace(v, a.trace);
+  const auto gib = [](long bytes) { return static_cast<double>(bytes) / (1 << 30); };
+  const bool fits = v.limit_bytes == 0 || v.peak_bytes <= v.limit_bytes;
   nlohmann::ordered_json summary;
   summary["model"] = v.model;
   summary["mesh"] = v.mesh;
   summary["predicted_ms"] = v.predicted_ms;
   summary["predicted_peak_bytes"] = v.peak_bytes;
+  summary["fits"] = fits;
   summary["page"] = a.output;
   summary["trace"] = a.trace;
   answer(a, summary.dump(1));
   std::cout << v.model
             << cfp::detail::printed("\nmesh %s: a step takes %.1f ms, a device at most %.2f GiB\n", v.mesh.c_str(),
-                                    v.predicted_ms, static_cast<double>(v.peak_bytes) / (1 << 30))
-            << a.output << ": the page; any browser opens it\n";
+                                    v.predicted_ms, gib(v.peak_bytes))
+            << (fits ? "" : cfp::detail::printed("it does not fit in %.2f GiB\n", gib(v.limit_bytes))) << a.output
+            << ": the page; any browser opens it\n";
   if (!a.trace.empty()) std::cout << a.trace << ": the timeline, for https://ui.perfetto.dev or chrome://tracing\n";
 }
 

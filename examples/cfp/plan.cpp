@@ -2,6 +2,8 @@
 #include "commands.hpp"
 #include "described.hpp"
 
+#include <cfp/session/print_terms.hpp>
+
 #if defined(CFP_WITH_GPUS)
 #include <cfp/profile/gpu_here.hpp>
 #endif
@@ -78,6 +80,7 @@ int plan_for_machine(const arguments& a) {
   say_decided(there.net);
   std::cout << found;
   check_fits(a, found);
+  if (a.explain && found.is_whole()) std::cout << '\n' << cfp::terms_text(found.terms());
   answer(a, found.json());
   if (!a.save_plan.empty()) found.save_plan(a.save_plan);
   if (!a.save_header.empty()) found.save_header(a.save_header);
@@ -87,6 +90,10 @@ int plan_for_machine(const arguments& a) {
 }  // namespace
 
 int plan(const arguments& a) {
+  for (const char* const option : {"--budget", "--tokens", "--least"})
+    if (a.fleet.empty() && a.is_given(option))
+      throw bad_input(std::string(option) + ": it is of several machines to choose among, give --fleet too");
+  if (!a.fleet.empty()) return plan_in_fleet(a);
   if (!a.machine.empty() && a.is_given("--plan")) throw bad_input(nothing + "--plan");
   check_planning(a);
   if (!a.machine.empty()) return a.stages.empty() ? plan_for_machine(a) : plan_in_stages(a);

@@ -4,6 +4,7 @@
 
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/session/plan_in_stages.hpp>
+#include <cfp/session/print_terms.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -52,7 +53,10 @@ int plan_in_stages(const arguments& a) {
   const arguments& sized = there.sized;
   cfp::stages_plan& found = there.found;
   std::cout << a.model << ": " << there.net.sizes << '\n' << found;
-  if (a.explain) std::cout << "\neach stage by itself, by sums of parts\n" << found.explain();
+  if (a.explain)
+    std::cout << "\neach stage by itself, by sums of parts\n"
+              << found.explain() << "\nall places\n"
+              << cfp::terms_text(cfp::mean_terms(found.terms()));
   answer(a, found.json());
   found.model = a.model + " " + make_model(sized, found.plan.rows, a.layers, 1).sizes;  // of a micro-batch
   if (!a.save_header.empty()) found.save_header(a.save_header);

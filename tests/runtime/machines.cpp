@@ -8,6 +8,7 @@
 #include <cfp/backend/this_processor.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_writer.hpp>
+#include <cfp/profile/machine/time_terms.hpp>
 #include <cfp/profile/measure/sweep.hpp>
 #include <cfp/solve/other/exhaustive.hpp>
 
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <random>
 
 namespace machines_tests {
@@ -545,6 +547,64 @@ TEST_CASE("two streams: between the longer of them and their sum") {
       CHECK(slow.ms == Approx(slow.operators + slow.exposed));
     }
   }
+}
+
+TEST_CASE("the terms of a step's time sum up to it, and are what its instructions take where nothing overlaps") {
+  training how;
+  how.micro_batches = 2;
+  const graph g = differentiate(refine(decoder(tiny_config())), how);
+  std::mt19937 random(6);
+  int beside = 0, contended = 0;
+  for (const auto& mesh : {mesh_of({2}), mesh_of({2, 2})}) {
+    const decision_graph d = decisions(g, parallel_blocks(g), mesh, axis_choice::regathered);
+    const machine m = plain_machine(mesh, 1e9, 1e9, 1e-6, {{1e-6, 1e8}});
+    for (const bool overlap : {false, true}) {
+      machine_options options;
+      options.overlap = overlap;
+      machine_search search(g, mesh, d, m, options);
+      for (int n = 0; n < 10; ++n) {
+        const program p = search.evaluate("any", random_choices(d, random)).p.code;
+        described_times times(m, mesh);
+        std::vector<double> ms;
+        for (const instruction& i : p.code) ms.push_back(times(i, p, g));
+        for (const auto& [contention, hand_over] : {std::pair(1.0, 0.0), {1.3, 0.0}, {1.2, 0.01}}) {
+          stream_events seen;
+          const timeline all = simulate(p, ms, contention, hand_over, &seen);
+          const std::vector<time_term> terms = time_terms(p, g, seen, ms, all.ms);
+          std::map<std::string, time_term> named;
+          double together = 0;
+          for (const time_term& t : terms) named[t.name] = t, together += t.ms;
+          CHECK(together == Approx(all.ms).epsilon(1e-9));
+          std::map<std::string, double> alone;
+          for (std::size_t i = 0; i < p.code.size(); ++i) {
+            const auto at = static_cast<int>(i);
+            const bool of_all = at >= p.begin && at < p.end;
+            const instruction& x = p.code[i];
+            static constexpr const char* phases[] = {"forward", "backward", "update"};
+            const std::string name = x.communicates()
+                                         ? std::string(collective_names[static_cast<std::size_t>(x.step.collective())])
+                                     : x.op < 0 ? "update"
+                                                : phases[static_cast<std::size_t>(g.at(x.op).when)];
+            alone[name] += ms[i] * (of_all ? p.passes : 1);
+          }
+          for (const auto& [name, takes] : alone) {
+            const time_term& t = named[name];
+            if (std::find(collective_names.begin(), collective_names.end(), name) == collective_names.end())
+              CHECK(t.ms == Approx(takes).margin(1e-9));  // what they take longer is contention
+            else if (contention > 1) CHECK(t.ms + t.beside >= takes * (1 - 1e-9));
+            else CHECK(t.ms + t.beside == Approx(takes).margin(1e-9));
+            beside += t.beside > 0;
+            if (!overlap) CHECK(t.beside == 0);
+          }
+          contended += named["contention"].ms > 0;
+          if (!overlap) CHECK(named["contention"].ms == Approx(0).margin(1e-9));
+          if (hand_over == 0) CHECK(named["idle"].ms == Approx(0).margin(1e-9));
+        }
+      }
+    }
+  }
+  CHECK(beside > 20);
+  CHECK(contended > 10);
 }
 
 TEST_CASE("an axis that is held: the best of the plans that do there what they are told") {

@@ -11,6 +11,7 @@
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/send_time.hpp>
 #include <cfp/profile/machine/slot_costs.hpp>
+#include <cfp/profile/machine/time_terms.hpp>
 #include <cfp/program/find_saved.hpp>
 #include <cfp/program/stages/lower_stages.hpp>
 
@@ -223,8 +224,20 @@ TEST_CASE("programs take what their schedule takes") {
         }
       }
       INFO(s.name << " on " << ranks);
-      const stage_timeline all = simulate(p.along, ms);
+      std::vector<stream_events> seen;
+      const stage_timeline all = simulate(p.along, ms, 1, 0, &seen);
       const pipeline_run expected = simulate(s, costs);
+      double idle = 0;  // of all ranks: the bubble
+      for (std::size_t r = 0; r < p.along.size(); ++r) {
+        double together = 0;
+        for (const time_term& t : time_terms(p.along[r], p.g, seen[r], ms[r], all.ms)) {
+          together += t.ms;
+          if (t.name == "idle") idle += t.ms;
+          CHECK(std::set<std::string>{"forward", "backward", "update", "idle"}.count(t.name) == 1);
+        }
+        CHECK(together == Approx(all.ms).epsilon(1e-9));
+      }
+      CHECK(idle / (ranks * all.ms) == Approx(expected.idle()).margin(1e-9));
       CHECK(all.ms == Approx(expected.ms).epsilon(1e-9));
       CHECK(all.idle() == Approx(expected.idle()).epsilon(1e-9));
       const slot_costs alone = costs_of_slots(simulate_apart(p.along, ms), s, {});

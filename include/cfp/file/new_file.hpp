@@ -95,7 +95,7 @@ inline void write_file(const std::string& path, std::string_view text) {
   new_file file(path);
   errno = 0;
   std::ofstream out(file.beside(), std::ios::binary);
-  out << text << '\n';
+  out << text << (text.ends_with('\n') ? "" : "\n");
   out.close();
   if (!out)
     throw bad_input(path + ": cannot be written" + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));

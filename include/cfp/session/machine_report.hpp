@@ -1,4 +1,4 @@
-// What a report shows of a plan for a described machine.
+// What a report shows of a plan for a described machine, and where the time of its step goes.
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
@@ -9,6 +9,24 @@
 #include <cfp/session/report_timeline.hpp>
 
 namespace cfp::inline v0_1 {
+
+namespace detail {
+
+// What the streams of the found plan do; milliseconds of the step.
+inline double simulate_found(const machine_plan& p, stream_events& seen) {
+  const device_type& device = p.of->on.device;
+  return simulate(p.best.code, p.of->instruction_ms, device.contention, 1000 * device.hand_over, &seen).ms;
+}
+
+}  // namespace detail
+
+CFP_INLINE std::vector<time_term> machine_plan::terms() const {
+  if (!of) throw bad_input(unfit + "; there is none to look into");
+  detail::check_runs(of->g);
+  stream_events seen;
+  const double ms = detail::simulate_found(*this, seen);
+  return time_terms(best.code, of->g, seen, of->instruction_ms, ms);
+}
 
 CFP_INLINE report_view machine_plan::report() const {
   if (!of) throw bad_input(unfit + "; there is none to report");
@@ -28,8 +46,7 @@ CFP_INLINE report_view machine_plan::report() const {
   sums.write(rows, out.decisions);
   out.additive_ms = sums.ms();
   stream_events seen;
-  const device_type& device = of->on.device;
-  out.timeline_ms = simulate(best.code, of->instruction_ms, device.contention, 1000 * device.hand_over, &seen).ms;
+  out.timeline_ms = detail::simulate_found(*this, seen);
   detail::report_timeline(out, rows, of->g, of->decisions)
       .add("each device", best.code, of->g, seen, out.timeline_ms, memory_allowance(best.code));
   out.idle = out.timeline_ms > 0 ? 1 - out.places[0].busy_ms / out.timeline_ms : 0;

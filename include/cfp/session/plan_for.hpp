@@ -6,6 +6,7 @@
 #include <cfp/export/plan_outline.hpp>
 #include <cfp/export/report/report_view.hpp>
 #include <cfp/profile/machine/machine.hpp>
+#include <cfp/profile/machine/time_terms.hpp>
 #include <cfp/session/machine_plan_options.hpp>
 
 #include <memory>
@@ -62,10 +63,14 @@ struct machine_plan {
   std::string unfit{};
 
   bool fits() const { return !meshes.empty() && meshes.front().fastest() != nullptr; }
+  /// Whether the found plan's program has all layers, not few that stand for many.
+  bool is_whole() const { return memory.weight_bytes > 0; }
   std::string json() const;  ///< of all plans
   /// Of the found plan, with all others beside it: what `write_report` makes a page of. Throws bad_input where nothing
   /// fits, or layers stand for many.
   report_view report() const;
+  /// Where the time of a step goes, of the found plan: they sum up to it. Throws as `report` does.
+  std::vector<time_term> terms() const;
   void save_plan(const std::string& path) const;
   void save_header(const std::string& path) const;
 

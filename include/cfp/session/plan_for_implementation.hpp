@@ -18,6 +18,7 @@
 #include <cfp/session/measured_operators.hpp>
 #include <cfp/session/plan_for.hpp>
 #include <cfp/session/print_meshes.hpp>
+#include <cfp/session/print_terms.hpp>
 #include <cfp/session/search_options.hpp>
 #include <cfp/session/texts.hpp>
 #include <cfp/session/unfit.hpp>
@@ -215,7 +216,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
       "\nplan for mesh %s, the last axis innermost, by %s: %.1f ms of operators, %.1f ms more waiting for "
       "collectives\n",
       p.meshes.front().mesh.c_str(), p.optimizer.c_str(), p.operators_ms, p.exposed_ms);
-  if (p.memory.weight_bytes > 0) detail::print_memory(out, p.memory);
+  if (p.is_whole()) detail::print_memory(out, p.memory);
   return detail::print_lines(out, p.lines);
 }
 
@@ -237,6 +238,7 @@ CFP_INLINE std::string machine_plan::json() const {
           {{"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}, {"gap", p.gap}});
     j["meshes"].push_back({{"mesh", on.mesh}, {"searched", on.searched}, {"plans", std::move(plans)}});
   }
+  if (is_whole()) j["terms"] = terms_json(terms());
   for (const form& f : forms)
     j["optimizers"].push_back({{"name", f.optimizer}, {"fits", f.fits}, {"step_ms", f.fits ? f.ms : 0.0}});
   for (const point& p : curve)

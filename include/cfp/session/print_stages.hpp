@@ -8,6 +8,7 @@
 #include <cfp/plan/stages/stage_reasons.hpp>
 #include <cfp/profile/machine/described_prices.hpp>
 #include <cfp/session/lines.hpp>
+#include <cfp/session/print_terms.hpp>
 #include <cfp/session/stages_plan.hpp>
 #include <cfp/session/texts.hpp>
 
@@ -107,6 +108,7 @@ CFP_INLINE std::string stages_plan::json() const {
                           {"step_ms", u.price.ms},
                           {"peak_bytes", u.price.peak}});
   for (const plan_line& line : lines) j["decisions"].push_back({{"decision", line.decision}, {"choice", line.choice}});
+  for (const std::vector<time_term>& place : terms()) j["terms"].push_back(terms_json(place));
   return j.dump(1) + "\n";
 }
 

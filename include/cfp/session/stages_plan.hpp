@@ -5,6 +5,7 @@
 #include <cfp/export/report/report_view.hpp>
 #include <cfp/plan/plan.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
+#include <cfp/profile/machine/time_terms.hpp>
 #include <cfp/session/values.hpp>
 
 #include <iosfwd>
@@ -41,6 +42,8 @@ struct stages_plan {
 
   std::string json() const;
   report_view report() const;  ///< what `write_report` makes a page of
+  /// Where the time of a step goes, of each place: each place's sum up to the step of the programs, all micro-batches.
+  std::vector<std::vector<time_term>> terms() const;
   /// Writes what a session of mesh "stage=..." reads (`use_plan`); `model` must be its name. Throws bad_input.
   void save_plan(const std::string& path) const;
   /// Writes C++ that the compiler checks; its namespace is the file's name.
@@ -50,6 +53,8 @@ struct stages_plan {
 
  private:
   cfp::plan made() const;
+  struct simulation;
+  simulation simulated() const;
 };
 
 std::ostream& operator<<(std::ostream&, const stages_plan&);

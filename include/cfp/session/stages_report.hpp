@@ -1,7 +1,8 @@
-// What a report shows of a plan in stages.
+// What a report shows of a plan in stages, and where the time of its step goes.
 #pragma once
 
 #include <cfp/profile/machine/described_times.hpp>
+#include <cfp/profile/machine/stage_timeline.hpp>
 #include <cfp/session/plan_in_stages_implementation.hpp>
 #include <cfp/session/report_figures.hpp>
 #include <cfp/session/report_machine.hpp>
@@ -31,9 +32,39 @@ inline void put_reasons(const std::vector<stage_reasons>& all, const decision_gr
 
 }  // namespace detail
 
+struct stages_plan::simulation {
+  cfp::plan made;
+  std::vector<std::vector<double>> alone{};  ///< milliseconds of each place's instructions
+  std::vector<stream_events> seen{};
+  stage_timeline when{};
+};
+
+CFP_INLINE stages_plan::simulation stages_plan::simulated() const {
+  simulation out{made()};
+  const stage_programs& all = *out.made.in_stages;
+  described_times each(of->on, all.along[0].mesh, of->options.known);
+  for (const program& one : all.along) {
+    out.alone.emplace_back();
+    for (const instruction& i : one.code) out.alone.back().push_back(each(i, one, all.g));
+  }
+  const device_type& device = of->on.device;
+  out.when = simulate(all.along, out.alone, device.contention, 1000 * device.hand_over, &out.seen);
+  return out;
+}
+
+CFP_INLINE std::vector<std::vector<time_term>> stages_plan::terms() const {
+  const simulation all = simulated();
+  const stage_programs& made = *all.made.in_stages;
+  std::vector<std::vector<time_term>> out;
+  for (std::size_t p = 0; p < made.along.size(); ++p)
+    out.push_back(time_terms(made.along[p], made.g, all.seen[p], all.alone[p], all.when.ms));
+  return out;
+}
+
 CFP_INLINE report_view stages_plan::report() const {
   const staged_layout& l = plan.layout;
-  const cfp::plan p = made();
+  const simulation made = simulated();
+  const cfp::plan& p = made.made;
   const stage_programs& all = *p.in_stages;
   report_view out;
   out.model = model + of->trained, out.type = type, out.optimizer = optimizer, out.kernels = kernels;
@@ -48,22 +79,13 @@ CFP_INLINE report_view stages_plan::report() const {
   out.decisions = rows.decisions, out.segments = rows.segments;
   detail::put_sent(sent_for(p, of->g, of->decisions), rows, out);
   detail::put_reasons(reasons(of->g, of->decisions, plan, of->on, of->options), of->decisions, rows, out);
-  described_times each(of->on, all.along[0].mesh, of->options.known);
-  std::vector<std::vector<double>> ms;
-  for (const program& one : all.along) {
-    ms.emplace_back();
-    for (const instruction& i : one.code) ms.back().push_back(each(i, one, all.g));
-  }
-  std::vector<stream_events> seen;
-  const device_type& device = of->on.device;
-  const stage_timeline when = simulate(all.along, ms, device.contention, 1000 * device.hand_over, &seen);
-  out.timeline_ms = when.ms, out.idle = when.idle();
+  out.timeline_ms = made.when.ms, out.idle = made.when.idle();
   detail::report_timeline lanes(out, rows, of->g, of->decisions);
   for (int place = 0; place < l.places; ++place) {
     std::string label = "place " + std::to_string(place) + (l.chunks > 1 ? ": stages " : ": stage ");
     for (int s = place; s < l.stages(); s += l.places) label += (s > place ? ", " : "") + std::to_string(s);
     const auto at = static_cast<std::size_t>(place);
-    lanes.add(label, all.along[at], all.g, seen[at], when.ms, 0);
+    lanes.add(label, all.along[at], all.g, made.seen[at], made.when.ms, 0);
   }
   out.plans.push_back({"found", "found", out.mesh, plan.price.ms, plan.price.peak, true, true});
   for (const staged_usual& u : plan.usual)

@@ -92,7 +92,8 @@ function header() {
   const limit = data.limit_bytes;
   tiles.append(tile('memory of a device', bytes(data.predicted_peak_bytes),
     limit ? meter(data.predicted_peak_bytes / limit) : null,
-    under(limit ? percent(data.predicted_peak_bytes / limit) + ' of ' + bytes(limit) : 'no limit')));
+    under(limit ? percent(data.predicted_peak_bytes / limit) + ' of ' + bytes(limit) +
+      (data.predicted_peak_bytes > limit ? ': does not fit' : '') : 'no limit')));
   const devices = (data.axes || []).reduce((n, a) => n * a.size, 1);
   tiles.append(tile('mesh', data.mesh.replace(/=/g, ' ').replace(/,/g, ' × '), under(several(devices, 'device') +
     ', the last axis innermost')));

@@ -1,0 +1,62 @@
+// Which machine to take, and how many of its devices: what is fastest, what costs least, what just fits.
+//
+//   std::cout << cfp::plan_for(my_model(config), cfp::load_fleet("rented.json", machine_of));
+#pragma once
+
+#include <cfp/profile/machine/fleet.hpp>
+#include <cfp/session/plan_for.hpp>
+
+#include <iosfwd>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace cfp::inline v0_1 {
+
+struct fleet_question {
+  /// What plans are looked for. `front`: all than which no other takes less of time and money.
+  enum wanted_t { front, least_devices } wanted = front;
+  double budget = std::numeric_limits<double>::infinity();  ///< most that all devices may cost in an hour
+  bool prune = true;  ///< do not plan for what a bound says is no answer; false: for tests
+};
+
+/// A part of a machine.
+struct fleet_offer {
+  enum state_t { planned, unfit, above_budget, beaten, not_asked };
+  std::string machine{};
+  int devices = 0;
+  double hourly = 0;    ///< price of all its devices
+  double least_ms = 0;  ///< that no plan there is below
+  state_t state = not_asked;
+  double ms = std::numeric_limits<double>::infinity();  ///< of the fastest plan's step
+  machine_plan plan{};                                  ///< of what was planned
+
+  double price() const { return hourly * ms / 3.6e6; }  ///< of a step
+  double least_price() const { return hourly * least_ms / 3.6e6; }
+};
+
+struct fleet_plan {
+  std::string name{}, currency{};
+  std::vector<fleet_offer> offers{};  ///< of each machine, from few devices to many
+
+  /// What none beats in both time and money, the fastest first; of a question for the least devices those that fit.
+  std::vector<const fleet_offer*> front() const;
+  /// Of the front the fastest, the cheapest, that of the fewest devices; or nullptr, where nothing fits.
+  const fleet_offer* fastest() const;
+  const fleet_offer* cheapest() const;
+  const fleet_offer* smallest() const;
+
+  int count(fleet_offer::state_t s) const;
+};
+
+/// Plans on parts of the machines of a fleet. What is dearer than the budget is left out, and what a bound shows to be
+/// beaten in time and money by a plan that was found: the front is that of all. With a table of operators nothing is
+/// bounded. Throws bad_input as `plan_for` a machine does.
+fleet_plan plan_for(const graph& forward, const fleet& f, const machine_plan_options& options = {},
+                    const fleet_question& question = {});
+
+}  // namespace cfp
+
+#if !defined(CFP_COMPILED)
+#include <cfp/session/fleet_plan_implementation.hpp>
+#endif

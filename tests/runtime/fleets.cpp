@@ -1,0 +1,198 @@
+// Which machine to take and how much of it: Astra's questions (arXiv 2502.13480), each against all plans there are.
+#include "../catch.hpp"
+
+#include "small.hpp"
+
+#include <cfp/profile/machine/fleet_file.hpp>
+#include <cfp/profile/machine/least_step.hpp>
+#include <cfp/profile/machine/machine_file.hpp>
+#include <cfp/session/fleet_plan.hpp>
+#include <cfp/session/print_fleet.hpp>
+
+#include <random>
+
+namespace fleets_tests {
+
+using namespace cfp;
+using namespace small_tests;
+
+namespace {
+
+graph model() {
+  families::transformer c = tiny_config();
+  c.batch = 8;
+  return families::decoder(c);
+}
+
+machine_plan_options float32() {
+  machine_plan_options o;
+  o.type = number::float32;
+  return o;
+}
+
+// Machines of some speeds, links and prices; `memory`: of their devices.
+fleet random_fleet(std::mt19937& random, long memory = 1l << 40) {
+  const auto between = [&](double least, double most) { return std::uniform_real_distribution<>(least, most)(random); };
+  fleet f{"drawn", "USD"};
+  for (const char* const label : {"first", "second", "third"}) {
+    const bool wide = random() % 2 > 0;
+    machine m = plain_machine(wide ? mesh_of({2, 4}) : mesh_of({4}), between(1e10, 4e11), between(1e10, 1e11), 1e-7,
+                              {{1e-7, between(1e9, 2e10)}});
+    m.device.memory = memory;
+    f.pools.push_back({label, m, between(0.5, 5)});
+  }
+  return f;
+}
+
+using point = std::pair<double, double>;  // time and money
+std::vector<point> points(const std::vector<const fleet_offer*>& offers) {
+  std::vector<point> out;
+  for (const fleet_offer* x : offers) out.push_back({x->ms, x->price()});
+  return out;
+}
+
+std::string refused(const std::string& text) {
+  try {
+    read_fleet(text, "my.json", [](const std::string& name) {
+      machine m = plain_machine(mesh_of({2, 4}));
+      m.name = name;
+      return m;
+    });
+  } catch (const invalid_machine& e) {
+    return e.what();
+  }
+  return "taken";
+}
+
+}  // namespace
+
+TEST_CASE("no plan takes less than the arithmetic of its products, shared by all devices") {
+  const graph forward = model();
+  std::mt19937 random(3);
+  for (int n = 0; n < 3; ++n)
+    for (const fleet::pool& p : random_fleet(random).pools)
+      for (const int devices : counts_of(p.on)) {
+        const machine m = innermost(p.on, devices);
+        REQUIRE(m.devices() == devices);
+        const double least = least_step_ms(differentiate(refine(forward)), m.device, 4, devices);
+        CHECK(least > 0);
+        for (const machine_plan::on_mesh& on : plan_for(forward, m, float32()).meshes)
+          for (const machine_plan::priced& plan : on.plans) CHECK(plan.ms >= least);
+      }
+}
+
+TEST_CASE("Astra: the front of time and money is that of all parts of all machines, pruned or not") {
+  const graph forward = model();
+  std::mt19937 random(4);
+  int beaten = 0;
+  for (int n = 0; n < 3; ++n) {
+    const fleet f = random_fleet(random);
+    fleet_question all;
+    all.prune = false;
+    const fleet_plan every = plan_for(forward, f, float32(), all), some = plan_for(forward, f, float32());
+    beaten += some.count(fleet_offer::beaten);
+    CHECK(every.count(fleet_offer::planned) == static_cast<int>(every.offers.size()));
+    REQUIRE(points(some.front()) == points(every.front()));
+    // By hand: none beats another, and every plan is beaten by one of them or is one.
+    const std::vector<const fleet_offer*> front = some.front();
+    for (const fleet_offer* a : front)
+      for (const fleet_offer* b : front) CHECK((a == b || a->ms < b->ms || a->price() < b->price()));
+    double fastest = std::numeric_limits<double>::infinity(), cheapest = fastest;
+    for (const fleet_offer& x : every.offers) {
+      fastest = std::min(fastest, x.ms), cheapest = std::min(cheapest, x.price());
+      const auto p = std::find_if(f.pools.begin(), f.pools.end(), [&](const auto& of) { return of.name == x.machine; });
+      CHECK(x.ms == plan_for(forward, innermost(p->on, x.devices), float32()).meshes.front().fastest()->ms);
+      CHECK(x.hourly == Approx(p->price * x.devices));
+      CHECK(std::any_of(front.begin(), front.end(),
+                        [&](const fleet_offer* y) { return y->ms <= x.ms && y->price() <= x.price(); }));
+    }
+    CHECK(some.fastest()->ms == fastest);
+    CHECK(some.cheapest()->price() == cheapest);
+  }
+  CHECK(beaten > 3);
+}
+
+TEST_CASE("Astra: with more to spend in an hour no plan is slower, and none costs more than that") {
+  const graph forward = model();
+  std::mt19937 random(5);
+  const fleet f = random_fleet(random);
+  double before = std::numeric_limits<double>::infinity();
+  for (const double budget : {0.1, 2.0, 4.0, 8.0, 16.0, 1e9}) {
+    fleet_question q;
+    q.budget = budget;
+    const fleet_plan found = plan_for(forward, f, float32(), q);
+    q.prune = false;
+    CHECK(points(found.front()) == points(plan_for(forward, f, float32(), q).front()));
+    const fleet_offer* best = found.fastest();
+    for (const fleet_offer* x : found.front()) CHECK(x->hourly <= budget);
+    if (best == nullptr) {
+      CHECK(found.count(fleet_offer::above_budget) == static_cast<int>(found.offers.size()));
+      continue;
+    }
+    CHECK(best->ms <= before);
+    before = best->ms;
+  }
+  CHECK(before < std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("Astra: equal machines give the answer of one of them; of twice the price none is taken") {
+  const graph forward = model();
+  std::mt19937 random(6);
+  fleet f = random_fleet(random);
+  f.pools[1].on = f.pools[2].on = f.pools[0].on;
+  f.pools[1].price = f.pools[0].price, f.pools[2].price = 2 * f.pools[0].price;
+  fleet one = f;
+  one.pools.resize(1);
+  const fleet_plan all = plan_for(forward, f, float32());
+  CHECK(points(all.front()) == points(plan_for(forward, one, float32()).front()));
+  for (const fleet_offer* x : all.front()) CHECK(x->machine != "third");
+}
+
+TEST_CASE("the fewest devices that fit are those of all parts") {
+  const graph forward = model();
+  std::mt19937 random(7);
+  machine_plan_options keeps_all = float32();
+  keeps_all.recompute = recomputing::none;
+  int not_asked = 0, unfit = 0;
+  for (const long memory : {400l << 10, 700l << 10, 1500l << 10, 16l << 20}) {
+    fleet f = random_fleet(random, memory);
+    fleet_question q;
+    q.wanted = fleet_question::least_devices;
+    const fleet_plan some = plan_for(forward, f, keeps_all, q);
+    q.prune = false;
+    const fleet_plan every = plan_for(forward, f, keeps_all, q);
+    not_asked += some.count(fleet_offer::not_asked), unfit += some.count(fleet_offer::unfit);
+    REQUIRE((some.smallest() == nullptr) == (every.smallest() == nullptr));
+    if (every.smallest() == nullptr) continue;
+    int fewest = 1 << 20;
+    for (const fleet_offer& x : every.offers)
+      if (x.state == fleet_offer::planned) fewest = std::min(fewest, x.devices);
+    CHECK(some.smallest()->devices == fewest);
+    CHECK(some.smallest()->ms == every.smallest()->ms);
+  }
+  CHECK(not_asked > 0);
+  CHECK(unfit > 0);
+}
+
+TEST_CASE("a fleet's file says what is wrong with it, and what it is") {
+  const std::string good =
+      R"({"name": "mine", "currency": "EUR", "pools": [{"machine": "a", "price": 2.5, "devices": 4}]})";
+  CHECK(refused(good) == "taken");
+  const auto with = [&](const std::string& was, const std::string& is) {
+    std::string text = good;
+    return refused(text.replace(text.find(was), was.size(), is));
+  };
+  CHECK(with("2.5", "-1") ==
+        "my.json: pools[0].price must be what a device costs in an hour, above 0 and at most 1e6, got -1");
+  CHECK(with("4", "3") == "my.json: pools[0].devices must be one of 1, 2, 4, 8, of which a has whole parts, got 3");
+  CHECK(with("\"devices\"", "\"nodes\"") ==
+        "my.json: pools[0] has the key 'nodes', which pools of a fleet do not know");
+  CHECK(with("\"currency\": \"EUR\", ", "") == "my.json: the file must have 'currency'");
+  CHECK(with("[{\"machine\": \"a\", \"price\": 2.5, \"devices\": 4}]", "[]") ==
+        "my.json: pools must name a machine or more");
+  CHECK(with("4}]", "4}, {\"machine\": \"a\", \"price\": 1}]") ==
+        "my.json: pools name the machine 'a' twice; name it once, with all its devices");
+  CHECK(with("}]}", "}]").find("my.json: line 1") == 0);
+}
+
+}  // namespace fleets_tests
