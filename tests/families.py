@@ -554,6 +554,10 @@ def run(*arguments):
     if done.returncode != 0: raise SystemExit(f"FAILED: cfp {' '.join(arguments)}\n{done.stdout}\n{done.stderr}")
 
 
+def length_of(config):  # an image says it itself
+    return [] if "image_size" in config else ["--seq", str(SEQ)]
+
+
 if __name__ == "__main__":
     text = os.path.join(folder, "text")
     open(text, "wb").write(TEXT)
@@ -562,7 +566,7 @@ if __name__ == "__main__":
         config = small_config(model)
         path = {k: os.path.join(folder, f"{model}.{k}") for k in ("json", "safetensors", "next", "summary")}
         json.dump(config, open(path["json"], "w"))
-        common = ["--model", path["json"], "--mesh", "data=2", "--batch", str(ROWS), "--seq", str(SEQ), "--text", text,
+        common = ["--model", path["json"], "--mesh", "data=2", "--batch", str(ROWS), *length_of(config), "--text", text,
                   "--seed", str(SEED), "--rate", "0.01"]
         run("train", *common, "--steps", "1", "--save-state", path["safetensors"])
         for name, t in read_safetensors(path["safetensors"], np.float64).items():  # what training leaves at 0

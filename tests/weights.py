@@ -307,7 +307,7 @@ def check(model):
     write_checkpoint(at, {prefix + n: x for n, x in {**tensors, **extra}.items()}, kind, files)
     json.dump(config, open(os.path.join(at, "config.json"), "w"))
     back, summary = os.path.join(at, "back.safetensors"), os.path.join(at, "summary")
-    run("train", "--model", at, "--load-weights", at, "--mesh", "data=2", "--batch", str(ROWS), "--seq", str(SEQ),
+    run("train", "--model", at, "--load-weights", at, "--mesh", "data=2", "--batch", str(ROWS), *families.length_of(config),
         "--text", text, "--seed", str(SEED), "--rate", "0", "--steps", "1", "--summary", summary, "--save-weights", back)
     said = json.load(open(summary))["training"]["loss"][0]
     ids, weights = np.frombuffer(TEXT, np.uint8).astype(int), Weights(parts_of(tensors, config))

@@ -245,7 +245,8 @@ TEST_CASE("training begins with the weights of a checkpoint") {
   CHECK((large[1] == 1e39 && large.not_finite() == 1));
   s.load_weights(files / "wrong");
   CHECK(why([&] { s.train(text, 1); }) ==
-        "weight 'h.0.attn.c_proj.weight' has numbers that are not finite in float32: take another checkpoint");
+        (files / "wrong") +
+            ": weight 'h.0.attn.c_proj.weight' has numbers that are not finite in float32: take another checkpoint");
   CHECK(why([&] { s.load_weights(files / "none"); }) == (files / "none") + ": cannot be read: there is no such file");
   s.load_weights(files / "after");
   CHECK(s.train([&](long n) { return text(n + 1); }, 1).loss[0] == again.loss[0]);

@@ -176,7 +176,7 @@ TEST_CASE("what a configuration says and no family here models is refused by its
       {R"("hidden_act": "relu")", "'hidden_act' must be \"silu\", \"gelu_new\" or \"gelu_pytorch_tanh\", is \"relu\""},
       {R"("num_key_value_heads": 3)", "'num_key_value_heads' must divide num_attention_heads 4, is 3"},
       {R"("mlp_bias": true)", "'mlp_bias' must be false, is true"},
-      {R"("head_dim": 3)", "'hidden_size' must give every head an even number of dimensions"}};
+      {R"("head_dim": 3)", "'head_dim' must give every head an even number of dimensions"}};
   for (const auto& [more, why] : wrong) {
     INFO(more);
     CHECK_THAT(refused("{" + llama + ", " + more + "}"), Catch::StartsWith(file + why));

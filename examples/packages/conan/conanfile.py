@@ -26,7 +26,7 @@ class Cfp(ConanFile):
         self.version = ".".join(re.findall(r"CFP_VERSION_\w+ (\d+)", text))
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "include/*", "examples/models/*", "examples/machines/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "include/*", "examples/models/*", "examples/machines/*", "examples/fleets/*"):
             copy(self, pattern, self.root, self.export_sources_folder)
 
     def package_id(self):

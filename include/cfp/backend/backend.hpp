@@ -70,6 +70,7 @@ class loaded_program {
 struct training_start {
   long step = 0;  ///< steps that were trained
   std::map<int, given_tensor> tensors{};
+  std::string path{};  ///< of its file, for sentences
 };
 
 /// What the function of a rank is given.

@@ -80,7 +80,7 @@ class state_file {
   long step() const { return step_; }
   /// What a training goes on after: it lives in this.
   training_start start() const {
-    training_start out{step_, {}};
+    training_start out{step_, {}, path_};
     for (const held& h : held_) out.tensors.emplace(h.value, std::span<const T>(h.numbers));
     return out;
   }

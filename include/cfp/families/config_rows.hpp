@@ -217,7 +217,9 @@ inline void check_heads(const config_file& f, const config_rows& rows, const tra
   const bool latent = t.latent.keys > 0;
   const long depth = latent ? t.latent.turned : t.head_depth(), turned = t.turned > 0 ? t.turned : depth;
   if (turned % 2 != 0 || turned > depth || depth % (turned / 2) != 0)
-    throw f.fail(latent ? "qk_rope_head_dim" : width,
+    throw f.fail(latent              ? "qk_rope_head_dim"
+                 : f.has("head_dim") ? "head_dim"
+                                     : width,
                  "must give every head an even number of dimensions for the rotary embedding, that divides the "
                  "head's: it turns " +
                      std::to_string(turned) + " of " + std::to_string(depth));

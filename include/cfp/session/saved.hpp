@@ -24,6 +24,7 @@ CFP_INLINE std::optional<training_start> session::parts::start() const {
   if (state) return state->start();
   if (!public_weights) return std::nullopt;
   training_start out;
+  out.path = public_weights->path();
   for (const auto& [value, numbers] : public_weights->weights()) out.tensors.emplace(value, numbers);
   return out;
 }

@@ -59,7 +59,8 @@ class trainer {
       if (r.leads()) wrong = first;
     });
     if (wrong[0] < no_value)
-      throw bad_input("weight '" + std::string(g_[static_cast<int>(wrong[0])].label.view()) +
+      throw bad_input((from.path.empty() ? "" : from.path + ": ") + "weight '" +
+                      std::string(g_[static_cast<int>(wrong[0])].label.view()) +
                       "' has numbers that are not finite in float32: take another checkpoint");
     done_ = from.step;
   }
