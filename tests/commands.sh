@@ -78,9 +78,9 @@ grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no 
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
 # Which machine of several, and how much of it; where the time of a step goes.
-says "^least money: [0-9]+ of [a-z0-9-]+$" "$cfp" plan --model "$model" --fleet rented --batch 64 --tokens 1e9 --budget 90 --least money --save-plan "$folder/cheap.json"
-holds "$folder/out" "above the budget" "beaten: at least" "USD/Mtoken" "days"
-says "^together +[0-9.]+$" "$cfp" explain --model "$model" --machine a100-pcie-4 --mesh x=4
+says "^least money: [0-9]+ of [a-z0-9-]+$" "$cfp" plan --model "$model" --fleet rented --batch 64 --seq 16 --tokens 1e9 --budget 90 --least money --save-plan "$folder/cheap.json"
+holds "$folder/out" "above the budget" "none takes less of both" "USD/Mtoken" "days"
+says "^together +[0-9.]+$" "$cfp" explain --model "$model" --seq 16 --machine a100-pcie-4 --mesh x=4
 holds "$folder/out" "a step's time" "forward  " "backward  " "update  "
 # Plans in stages: where each begins, what it takes, and of what memory.
 stages=(plan --model "$model" --layers 4 --seq 16 --machine a100-pcie-4)
@@ -162,7 +162,7 @@ holds "$folder/out" '"step_ms"'
 is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --stages 2 --layers 4
 is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --mesh x=8
 holds "$folder/out" '"terms"' '"beside_ms"'
-is_json "$cfp" plan --model "$model" --fleet rented --batch 64
+is_json "$cfp" plan --model "$model" --fleet rented --batch 64 --seq 16
 holds "$folder/out" '"offers"' '"front": true' '"taken"'
 is_json "$cfp" train "${common[@]}" --steps 2 --summary "$folder/also.json"
 holds "$folder/out" '"training"'

@@ -81,7 +81,7 @@ TEST_CASE("no plan takes less than the arithmetic of its products, shared by all
       }
 }
 
-TEST_CASE("Astra: the front of time and money is that of all parts of all machines, pruned or not") {
+TEST_CASE("Astra: the front of time and money is that of all parts of all machines, pruned or not", "[heavy]") {
   const graph forward = model();
   std::mt19937 random(4);
   int beaten = 0;
@@ -148,7 +148,7 @@ TEST_CASE("Astra: equal machines give the answer of one of them; of twice the pr
   for (const fleet_offer* x : all.front()) CHECK(x->machine != "third");
 }
 
-TEST_CASE("the fewest devices that fit are those of all parts") {
+TEST_CASE("the fewest devices that fit are those of all parts", "[heavy]") {
   const graph forward = model();
   std::mt19937 random(7);
   machine_plan_options keeps_all = float32();
