@@ -66,7 +66,7 @@ std::string refused(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("no plan takes less than the arithmetic of its products, shared by all devices") {
+TEST_CASE("no plan takes less than the arithmetic of its products, shared by all devices", "[heavy]") {
   const graph forward = model();
   std::mt19937 random(3);
   for (int n = 0; n < 3; ++n)
@@ -112,7 +112,7 @@ TEST_CASE("Astra: the front of time and money is that of all parts of all machin
   CHECK(beaten > 3);
 }
 
-TEST_CASE("Astra: with more to spend in an hour no plan is slower, and none costs more than that") {
+TEST_CASE("Astra: with more to spend in an hour no plan is slower, and none costs more than that", "[heavy]") {
   const graph forward = model();
   std::mt19937 random(5);
   const fleet f = random_fleet(random);
