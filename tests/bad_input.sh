@@ -140,6 +140,9 @@ for option in "--budget 1" "--tokens 1e9" "--least money"; do
 done
 refused "--machine: --fleet asks which machine and mesh; leave one out" plan --model "$tiny" --fleet rented --machine a100-8
 refused "--mesh: --fleet asks which machine and mesh; leave one out" plan --model "$tiny" --fleet rented --mesh x=8
+for option in "--profile $dir/table.json" "--tolerance 0" "--deadline 3"; do
+  refused "--fleet simulates and runs nothing: leave out ${option%% *}" plan --model "$tiny" --fleet rented $option
+done
 refused "no: cannot be read; give --fleet a file or one of rented" plan --model "$tiny" --fleet no
 echo '{"name": "mine", "currency": "EUR", "pools": [{"machine": "a100-8", "price": 0}]}' > "$dir/fleet.json"
 refused "fleet.json: pools[0].price must be what a device costs in an hour, above 0 and at most 1e6, got 0" plan --model "$tiny" --fleet "$dir/fleet.json"

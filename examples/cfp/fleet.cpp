@@ -31,6 +31,9 @@ void check_alone(const arguments& a) {
   for (const char* const option : {"--machine", "--mesh", "--stages", "--plan", "--explain", "--axes"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": --fleet asks which machine and mesh; leave one out");
+  for (const char* const option :
+       {"--against", "--profile", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
+    if (a.is_given(option)) throw bad_input("--fleet simulates and runs nothing: leave out " + std::string(option));
   if (a.backend != "threads") throw bad_input("--backend: plans for a fleet are simulated, leave it out");
 }
 

@@ -146,6 +146,9 @@ TEST_CASE("Astra: equal machines give the answer of one of them; of twice the pr
   const fleet_plan all = plan_for(forward, f, float32());
   CHECK(points(all.front()) == points(plan_for(forward, one, float32()).front()));
   for (const fleet_offer* x : all.front()) CHECK(x->machine != "third");
+  machine_plan_options measured = float32();
+  measured.table = "times.json";  // of which of them?
+  CHECK_THROWS_AS(plan_for(forward, f, measured), bad_input);
 }
 
 TEST_CASE("the fewest devices that fit are those of all parts", "[heavy]") {

@@ -1,12 +1,12 @@
 // Which machine to take, and how many of its devices: what is fastest, what costs least, what just fits.
 //
-//   std::cout << cfp::plan_for(my_model(config), cfp::load_fleet("rented.json", machine_of));
+//   const cfp::fleet_plan found = cfp::plan_for(my_model(config), fleet);    // as read_fleet reads it, or built in
+//   place std::cout << cfp::fleet_text(found, tokens_of_a_step) << found.fastest()->plan;  // print_fleet.hpp
 #pragma once
 
 #include <cfp/profile/machine/fleet.hpp>
 #include <cfp/session/plan_for.hpp>
 
-#include <iosfwd>
 #include <limits>
 #include <string>
 #include <vector>
@@ -50,8 +50,8 @@ struct fleet_plan {
 };
 
 /// Plans on parts of the machines of a fleet. What is dearer than the budget is left out, and what a bound shows to be
-/// beaten in time and money by a plan that was found: the front is that of all. With a table of operators nothing is
-/// bounded. Throws bad_input as `plan_for` a machine does.
+/// beaten in time and money by a plan that was found: the front is that of all. Throws bad_input as
+/// `plan_for` a machine does, and for a table of operators, which is of one kind of device.
 fleet_plan plan_for(const graph& forward, const fleet& f, const machine_plan_options& options = {},
                     const fleet_question& question = {});
 

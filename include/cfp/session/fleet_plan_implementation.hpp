@@ -59,9 +59,10 @@ CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machi
                                const fleet_question& q) {
   if (!(q.budget > 0)) throw bad_input("the budget must be more than 0, is " + detail::printed("%g", q.budget));
   if (!o.mesh.empty()) throw bad_input("mesh " + o.mesh + ": parts of a fleet have many; leave it out");
+  if (!o.table.empty() || o.measure_on.ms)
+    throw bad_input("a table of operators is of one kind of device, a fleet has several; leave it out");
   const graph g = differentiate(refine(checked(forward)), checked(in_micro_batches(o.how, o.micro_batches)));
   fleet_plan out{f.name, f.currency, detail::offers_of(f, g, o)};
-  const bool bounded = o.table.empty() && !o.measure_on.ms;
   int fits_on = std::numeric_limits<int>::max();  // so many devices
   for (fleet_offer* const x : detail::in_order(out.offers, q)) {
     if (x->hourly > q.budget) {
@@ -69,7 +70,7 @@ CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machi
       continue;
     }
     if (q.prune && q.wanted == fleet_question::least_devices && x->devices > fits_on) continue;
-    if (q.prune && q.wanted == fleet_question::front && bounded && detail::is_beaten(*x, out.offers)) {
+    if (q.prune && q.wanted == fleet_question::front && detail::is_beaten(*x, out.offers)) {
       x->state = fleet_offer::beaten;
       continue;
     }
