@@ -115,8 +115,8 @@ found least(const staged_model& of, std::deque<mesh_tables>& tables, int devices
   stage_problem p;
   p.layers = tables.front().segments(), p.micro_batches = of.g.passes;
   p.memory = static_cast<double>(of.m.device.memory);
-  p.border = [&](int at) { return borders[static_cast<std::size_t>(at)]; };
-  p.options = [&](int first, int end) -> const std::vector<stage_option>& {
+  p.border = [&](int, int at) { return borders[static_cast<std::size_t>(at)]; };
+  p.options = [&](int, int first, int end) -> const std::vector<stage_option>& {
     const auto [at, fresh] = known.try_emplace({first, end});
     if (fresh)
       for (mesh_tables& t : tables) t.add(first, end, most, at->second);

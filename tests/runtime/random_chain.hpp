@@ -28,10 +28,12 @@ struct random_chain {
     for (int i = 0; i < p.layers; ++i)
       for (int end = i + 1; end <= p.layers; ++end) add(i, end, devices);
     if (below(3) > 0) p.memory = (2 + below(16)) * 0.5;
-    p.options = [this](int first, int end) -> const std::vector<stage_option>& { return options.at({first, end}); };
+    p.options = [this](int, int first, int end) -> const std::vector<stage_option>& {
+      return options.at({first, end});
+    };
     if (below(2) == 0) {
       for (int i = 0; i < p.layers; ++i) borders.push_back({part() / 2, part() / 2});
-      p.border = [this](int at) { return borders[static_cast<std::size_t>(at)]; };
+      p.border = [this](int, int at) { return borders[static_cast<std::size_t>(at)]; };
     }
   }
   random_chain(const random_chain&) = delete;
@@ -128,8 +130,9 @@ inline void every_plan_after(const stage_problem& p, staged_schedule kind, int s
     return;
   }
   for (int end = first + 1; end <= p.layers; ++end)
-    for (const stage_option& o : p.options(first, end)) {
-      if (o.always + o.kept * kept_with(kind, left, p.micro_batches) > p.memory) continue;
+    for (const stage_option& o : p.options(static_cast<int>(ends.size()), first, end)) {
+      if (o.always + o.kept * kept_with(kind, left, p.micro_batches) > p.memory_of(static_cast<int>(ends.size())))
+        continue;
       if (counted && o.devices > devices) continue;
       ends.push_back(end), chosen.push_back(o);
       every_plan_after(p, kind, stages, counted ? devices - o.devices : 0, counted, ends, chosen, look);

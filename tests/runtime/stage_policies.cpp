@@ -55,7 +55,7 @@ double dapple_as_written(const stage_problem& p, const std::vector<int>& ends, c
   std::vector<stage_option> row;
   for (std::size_t s = 0; s < o.size(); ++s) {
     row.push_back(o[s]);
-    if (p.border && s + 1 < o.size()) row.push_back({p.border(ends[s]).forward, p.border(ends[s]).backward});
+    if (p.border && s + 1 < o.size()) row.push_back({p.border(0, ends[s]).forward, p.border(0, ends[s]).backward});
   }
   const auto both_ways = [&](std::size_t s) { return row[s].forward + row[s].backward; };
   const auto steady = [&](std::size_t s) { return (p.micro_batches - 1) * both_ways(s); };
@@ -146,7 +146,7 @@ TEST_CASE("PipeDream's stages have the least time of the slowest, over cuts and 
     for (const auto& [run, options] : c.options)
       for (const stage_option& o : options)
         for (int m = 1; m <= 4; ++m) copies[run].push_back(replicated(o, m, weights * (run.second - run.first)));
-    c.p.options = [&](int first, int end) -> const std::vector<stage_option>& { return copies.at({first, end}); };
+    c.p.options = [&](int, int first, int end) -> const std::vector<stage_option>& { return copies.at({first, end}); };
     const int workers = 1 + c.below(4);
     check_optimum(c.p, staged_schedule::one_forward_one_backward, {1, std::min(c.p.layers, workers), workers},
                   pipedream_stages(c.p, staged_schedule::one_forward_one_backward, workers), pipedream_time);
@@ -185,7 +185,7 @@ TEST_CASE(
   options[{1, 3}] = taking(0.5), options[{3, 4}] = taking(3);  // 6.5 ms; the first becomes the pivot
   stage_problem p;
   p.layers = 4, p.stages = 3, p.micro_batches = 2;
-  p.options = [&](int first, int end) -> const std::vector<stage_option>& { return options.at({first, end}); };
+  p.options = [&](int, int first, int end) -> const std::vector<stage_option>& { return options.at({first, end}); };
   const stage_solution s = dapple_stages(p, staged_schedule::gpipe);
   CHECK(s.ends == std::vector<int>{1, 3, 4});
   CHECK(dapple_time(p, s.ends, s.option) == 7.5);
@@ -204,7 +204,7 @@ TEST_CASE("a choice within stages before the cut is worse than both at once") {
     }
   stage_problem p;
   p.layers = 4, p.stages = 2, p.micro_batches = 8, p.memory = 9;
-  p.options = [&](int first, int end) -> const std::vector<stage_option>& { return options.at({first, end}); };
+  p.options = [&](int, int first, int end) -> const std::vector<stage_option>& { return options.at({first, end}); };
   const fastest_options inner(p);
   const staged_schedule kind = staged_schedule::one_forward_one_backward;
   const stage_solution ours = best_stages(p, kind), two_levels = alpa_stages(inner.problem, kind),
@@ -281,7 +281,7 @@ TEST_CASE("UniAP's program finds the least of its formula over placements and st
       chains::every_strategy(c.chain, 0, c.chain.layers(), none, [&](const std::vector<int>& strategies) {
         stage_problem one = c.problem;  // of these strategies alone
         std::vector<stage_option> of(1);
-        one.options = [&](int first, int end) -> const std::vector<stage_option>& {
+        one.options = [&](int, int first, int end) -> const std::vector<stage_option>& {
           of[0] = stage_of(c.chain, first, {strategies.begin() + first, strategies.begin() + end});
           return of;
         };

@@ -18,7 +18,7 @@ TEST_CASE("a stage is explained by what it takes, and by what else each of its d
   for (const stage_reasons& s : all) {
     stages += s.stages.size();
     CHECK(s.takes <= s.may);
-    CHECK(s.may <= of.on.device.memory);
+    CHECK(s.may <= of.on.pools[0].device.memory);
     REQUIRE(!s.decisions.empty());
     for (const int n : s.stages) {  // as the search had it
       const stages_plan::stage& x = p.stages[static_cast<std::size_t>(n)];

@@ -225,7 +225,7 @@ TEST_CASE("programs take what their schedule takes") {
       }
       INFO(s.name << " on " << ranks);
       std::vector<stream_events> seen;
-      const stage_timeline all = simulate(p.along, ms, 1, 0, &seen);
+      const stage_timeline all = simulate(p.along, ms, {}, &seen);
       const pipeline_run expected = simulate(s, costs);
       double idle = 0;  // of all ranks: the bubble
       for (std::size_t r = 0; r < p.along.size(); ++r) {

@@ -163,7 +163,7 @@ TEST_CASE("what a bound excludes is no stage of a faster plan") {
               of_kept, [&] { return &runs.of_less; }, within);
           tables.look_below(below, stages);
           stage_problem p{of_kept.segments(), stages, micro_batches, static_cast<double>(within.memory), {}, {}};
-          p.options = [&](int first, int end) -> const std::vector<stage_option>& {
+          p.options = [&](int, int first, int end) -> const std::vector<stage_option>& {
             return tables.options(first, end, stages);
           };
           const double ms = best_stages(p, staged_schedule::one_forward_one_backward).ms;

@@ -23,7 +23,7 @@ namespace cfp::inline v0_1 {
 namespace detail {
 
 // What can be asked of plans without stages alone is refused.
-inline staged_options stages_options(const machine_plan_options& o, const machine& m, long rows,
+inline staged_options stages_options(const machine_plan_options& o, const machine_pools& m, long rows,
                                      const std::vector<int>& places) {
   if (!o.mesh.empty()) throw bad_input("mesh " + o.mesh + ": stages choose the mesh inside them; leave it out");
   if (o.optimizers.size() > 1) throw bad_input("stages are planned for one optimizer; name one");
@@ -35,7 +35,7 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
   if (o.micro_batches < 1)
     throw bad_input("micro_batches must be 1, for those that take least, or more, is " +
                     std::to_string(o.micro_batches));
-  product_rate(m.device, bytes_of(o.type));  // or it says what the machine's file lacks
+  for (const machine& pool : m.pools) product_rate(pool.device, bytes_of(o.type));  // or it says what its file lacks
   staged_options out;
   out.machine = search_options(o);
   out.machine.may_host = false;
@@ -49,8 +49,15 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
   return out;
 }
 
+// Bytes of a device, of the pool that has fewest.
+inline long least_memory(const machine_pools& m) {
+  long out = m.pools.front().device.memory;
+  for (const machine& pool : m.pools) out = std::min(out, pool.device.memory);
+  return out;
+}
+
 // Why there is no plan in so many places, or any: a sentence.
-inline std::string why_none(const graph_of_rows& model, long rows, const machine& m, const staged_options& o) {
+inline std::string why_none(const graph_of_rows& model, long rows, const machine_pools& m, const staged_options& o) {
   int fewest = 0;
   for (int p = 2; p <= m.devices() && fewest == 0; ++p)
     if (m.devices() % p == 0 && (o.places.empty() || std::find(o.places.begin(), o.places.end(), p) != o.places.end()))
@@ -72,25 +79,30 @@ inline std::string why_none(const graph_of_rows& model, long rows, const machine
   staged_options without = o;
   without.machine.memory = max_total_memory / 2;
   const std::optional<staged_plan> any = search_stages(model, rows, m, without);
-  return "no plan in stages fits " + m.name + " with " +
-         bytes_text(o.machine.memory > 0 ? o.machine.memory : m.device.memory) + " a device" +
+  return "no plan in stages fits " + m.name() + " with " +
+         bytes_text(o.machine.memory > 0 ? o.machine.memory : least_memory(m)) + " a device" +
          (any ? "; the fastest without a limit takes " + bytes_text(any->price.peak) : "") +
          ": take more memory, a smaller batch or more micro-batches, an optimizer of less state, or another machine";
 }
 
-inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const graph& g) {
+inline std::vector<stages_plan::stage> stages_of(const staged_plan& p, const graph& g, const machine_pools& m) {
   std::vector<stages_plan::stage> out;
   for (std::size_t s = 0; s < p.ends.size(); ++s) {
     const operation& first = g.at(s > 0 ? p.layout.first[s - 1] : 0);
     const stage_cost& c = p.layout.costs[s];
-    out.push_back({static_cast<int>(s) % p.layout.places, std::string(g[first.results[0]].label.view()), c.forward,
+    const int place = static_cast<int>(s) % p.layout.places;
+    const std::string pool =
+        m.pools.size() > 1 ? m.pools[static_cast<std::size_t>(p.layout.pools[static_cast<std::size_t>(place)])].name
+                           : "";
+    out.push_back({place, pool, std::string(g[first.results[0]].label.view()), c.forward,
                    c.backward_inputs + c.backward_weights, c.update});
   }
   return out;
 }
 
 // Those people use, in the layout that was found; the fastest of all that fit is taken.
-inline void compare_usual(staged_plan& found, const graph_of_rows& model, const machine& m, const staged_options& o) {
+inline void compare_usual(staged_plan& found, const graph_of_rows& model, const machine_pools& m,
+                          const staged_options& o) {
   std::optional<usual_stages> all;
   try {
     all.emplace([&](int passes) { return model(found.rows, passes); }, found.layout, found.micro_batches, m, o.machine);
@@ -102,9 +114,9 @@ inline void compare_usual(staged_plan& found, const graph_of_rows& model, const 
     if (o.tell) o.tell("pricing " + p.name + " in such stages");
     if (auto usual = all->price(p)) found.usual.push_back(*std::move(usual));
   }
-  const long memory = o.machine.memory > 0 ? o.machine.memory : m.device.memory;
+  const placed_pools places(m, found.layout.inside, found.layout.places, found.layout.pools);
   for (const staged_usual& u : found.usual)
-    if (u.price.peak <= memory && u.price.ms < found.price.ms) {
+    if (bytes_over(u.price, places, o.machine.memory) <= 0 && u.price.ms < found.price.ms) {
       found.layout = u.layout, found.ends = u.ends, found.choices = u.choices, found.plan = u.plan;
       found.price = u.price, found.sums_ms = found.bound_ms = 0;
     }
@@ -112,7 +124,7 @@ inline void compare_usual(staged_plan& found, const graph_of_rows& model, const 
 
 }  // namespace detail
 
-CFP_INLINE std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long rows, const machine& m,
+CFP_INLINE std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long rows, const machine_pools& m,
                                                      const machine_plan_options& o, const std::vector<int>& places,
                                                      std::string* why_none) {
   const staged_options options = detail::stages_options(o, m, rows, places);
@@ -126,14 +138,14 @@ CFP_INLINE std::optional<stages_plan> plan_in_stages(const forward_of_rows& mode
   detail::compare_usual(*found, in_passes, m, options);
   stages_plan out;
   out.model = o.name;
-  out.machine = m.name;
+  out.machine = m.name();
   out.type = name_of(o.type);
   out.optimizer = name_of(o.how.optimizer);
   out.kernels = o.unfused ? "every operator by itself" : "operators fused as kernels for GPUs compute them";
-  out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : m.device.memory) / (1 << 30);
+  out.memory_gib = static_cast<double>(o.memory > 0 ? o.memory : detail::least_memory(m)) / (1 << 30);
   out.devices = m.devices();
   graph g = in_passes(found->rows, found->micro_batches);
-  out.stages = detail::stages_of(*found, g);
+  out.stages = detail::stages_of(*found, g, m);
   decision_graph d = [&] {
     const detail::planned_graph planned(g, options.machine.lowered_for);
     return detail::decided(planned, found->layout.inside, options.machine, {},

@@ -72,7 +72,7 @@ CFP_INLINE stages_plan price_saved_stages(const forward_of_rows& model, long row
     for (const named_plan& p : usual_inside(inside, has_experts(g)))
       if (auto priced = usual.price(p)) out.plan.usual.push_back(*std::move(priced));
   } catch (const bad_input&) {}  // fewer layers than stages
-  out.stages = detail::stages_of(out.plan, g);
+  out.stages = detail::stages_of(out.plan, g, m);
   out.lines = detail::lines_of(realise(o.name, g, inside, d, out.plan.choices, options.lowered_for), g, d, {});
   out.of = std::make_shared<const stages_plan::details>(
       stages_plan::details{std::move(g), std::move(d), m, options, trained});

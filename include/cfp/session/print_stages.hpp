@@ -31,25 +31,26 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const stages_plan& p) {
       << printed("a step takes %.1f ms, ranks stand idle %.1f%% of it; a device takes at most %.1f MiB of %.0f\n\n",
                  p.plan.price.ms, 100 * p.plan.price.idle, mib(p.plan.price.peak), 1024 * p.memory_gib)
       << printed("%5s %6s %9s %13s %14s %8s  %s\n", "stage", "place", "peak MiB", "forward ms", "backward ms",
-                 "once ms", "begins with");
+                 "once ms", p.stages.front().pool.empty() ? "begins with" : "on, begins with");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stages_plan::stage& x = p.stages[s];
     out << printed("%5zu %6d %9.1f %13.2f %14.2f %8.2f  %s\n", s, x.place,
                    mib(p.plan.price.peaks[static_cast<std::size_t>(x.place)]), x.forward_ms, x.backward_ms, x.once_ms,
-                   x.first.c_str());
+                   (x.pool + (x.pool.empty() ? "" : "  ") + x.first).c_str());
   }
   if (!p.plan.usual.empty())
     out << printed("\nplans people use, %d stages on these places, as many layers each\n%-32s %10s %12s\n", l.stages(),
                    "", "step ms", "peak MiB");
   for (const staged_usual& u : p.plan.usual)
     out << printed("%-32s %10.1f %12.1f  %s%s\n", u.name.c_str(), u.price.ms, mib(u.price.peak), u.kept.c_str(),
-                   static_cast<double>(u.price.peak) > p.memory_gib * (1 << 30) ? ", more than there is" : "");
+                   p.fits(u.price) ? "" : ", more than there is");
   return detail::print_lines(out << '\n', p.lines);
 }
 
 CFP_INLINE cfp::plan stages_plan::made() const {
   const staged_layout& l = plan.layout;
-  const described_prices prices(of->on, with_stages(l.inside, l.places));
+  const placed_pools places(of->on, l.inside, l.places, l.pools);
+  const described_prices prices(places.seen_from(places.pool(0)), places.whole());
   target on = of->options.lowered_for;
   on.prices = &prices;
   cfp::plan out = realise("found", of->g, l, of->decisions, plan.choices, on);
@@ -70,6 +71,11 @@ CFP_INLINE void stages_plan::save_header(const std::string& path) const {
 
 CFP_INLINE std::string stages_plan::explain() const {
   return to_text(reasons(of->g, of->decisions, plan, of->on, of->options), of->decisions);
+}
+
+CFP_INLINE bool stages_plan::fits(const staged_price& price) const {
+  const staged_layout& l = plan.layout;
+  return bytes_over(price, placed_pools(of->on, l.inside, l.places, l.pools), of->options.memory) <= 0;
 }
 
 CFP_INLINE std::string stages_plan::json() const {
@@ -95,12 +101,14 @@ CFP_INLINE std::string stages_plan::json() const {
                            {"stages", nlohmann::ordered_json::array()},
                            {"decisions", nlohmann::ordered_json::array()}};
   for (const mesh_axis& a : l.inside.axes) j["mesh"][std::string(a.label.view())] = a.size;
-  for (const stage& s : stages)
+  for (const stage& s : stages) {
     j["stages"].push_back({{"place", s.place},
                            {"first", s.first},
                            {"forward_ms", s.forward_ms},
                            {"backward_ms", s.backward_ms},
                            {"once_ms", s.once_ms}});
+    if (!s.pool.empty()) j["stages"].back()["pool"] = s.pool;
+  }
   for (const staged_usual& u : plan.usual)
     j["usual"].push_back({{"name", u.name},
                           {"kept", u.kept},

@@ -18,12 +18,13 @@ namespace cfp::inline v0_1 {
 struct stages_plan {
   struct stage {
     int place = 0;                           ///< along the stages: whose ranks run it
+    std::string pool{};                      ///< the machine that these are of, where there are several
     std::string first{};                     ///< what its first operator makes
     double forward_ms = 0, backward_ms = 0;  ///< of a micro-batch, by sums of parts; sends apart
     double once_ms = 0;                      ///< of a step: its update, and what is brought for that
   };
   std::string model{}, machine{}, type{}, optimizer{}, kernels{};
-  double memory_gib = 0;  ///< of a device
+  double memory_gib = 0;  ///< of a device, of the pool that has least
   int devices = 0;
   staged_plan plan{};
   bool ended_early = false;  ///< the seconds given were over: the best known by then
@@ -34,14 +35,15 @@ struct stages_plan {
   struct details {
     graph g;
     decision_graph decisions;
-    cfp::machine on;
+    machine_pools on;
     machine_options options{};
     std::string trained{};  ///< of the model's name in files, behind `model`
   };
   std::shared_ptr<const details> of{};
 
   std::string json() const;
-  report_view report() const;  ///< what `write_report` makes a page of
+  bool fits(const staged_price&) const;  ///< whether each place's devices have the memory for it
+  report_view report() const;            ///< what `write_report` makes a page of
   /// Where the time of a step goes, of each place: each place's sum up to the step of the programs, all micro-batches.
   std::vector<std::vector<time_term>> terms() const;
   /// Writes what a session of mesh "stage=..." reads (`use_plan`); `model` must be its name. Throws bad_input.

@@ -1,8 +1,7 @@
 // What a report shows of a plan in stages, and where the time of its step goes.
 #pragma once
 
-#include <cfp/profile/machine/described_times.hpp>
-#include <cfp/profile/machine/stage_timeline.hpp>
+#include <cfp/profile/machine/pipeline_times.hpp>
 #include <cfp/session/plan_in_stages_implementation.hpp>
 #include <cfp/session/report_figures.hpp>
 #include <cfp/session/report_machine.hpp>
@@ -42,13 +41,10 @@ struct stages_plan::simulation {
 CFP_INLINE stages_plan::simulation stages_plan::simulated() const {
   simulation out{made()};
   const stage_programs& all = *out.made.in_stages;
-  described_times each(of->on, all.along[0].mesh, of->options.known);
-  for (const program& one : all.along) {
-    out.alone.emplace_back();
-    for (const instruction& i : one.code) out.alone.back().push_back(each(i, one, all.g));
-  }
-  const device_type& device = of->on.device;
-  out.when = simulate(all.along, out.alone, device.contention, 1000 * device.hand_over, &out.seen);
+  const staged_layout& l = plan.layout;
+  pipeline_times each(placed_pools(of->on, l.inside, l.places, l.pools), of->options.known);
+  for (const program& one : all.along) out.alone.push_back(each(one, all.g));
+  out.when = simulate(all.along, out.alone, each.paces(), &out.seen);
   return out;
 }
 
@@ -71,7 +67,9 @@ CFP_INLINE report_view stages_plan::report() const {
   out.times = "all times are simulated", out.mesh = to_string(l.whole()), out.schedule = l.schedule;
   out.predicted_ms = plan.price.ms, out.peak_bytes = plan.price.peak;
   out.limit_bytes = static_cast<long>(memory_gib * (1 << 30));
-  detail::describe(of->on, l.whole(), out);
+  const placed_pools places(of->on, l.inside, l.places, l.pools);
+  detail::describe(places.seen_from(places.pool(0)), l.whole(), out);
+  if (places.pools() > 1) out.machine = of->on.name() + "; described is that of place 0";
   detail::count_model(of->g, out);
   const detail::report_rows rows(of->g, of->decisions, plan.choices, [&](int o) {
     return static_cast<int>(std::upper_bound(l.first.begin(), l.first.end(), o) - l.first.begin());
@@ -90,7 +88,7 @@ CFP_INLINE report_view stages_plan::report() const {
   out.plans.push_back({"found", "found", out.mesh, plan.price.ms, plan.price.peak, true, true});
   for (const staged_usual& u : plan.usual)
     out.plans.push_back({u.name + ", " + u.kept + ", " + u.layout.schedule, "usual", to_string(u.layout.whole()),
-                         u.price.ms, u.price.peak, u.price.peak <= out.limit_bytes, false});
+                         u.price.ms, u.price.peak, fits(u.price), false});
   detail::sort_compared(out.plans);
   return out;
 }

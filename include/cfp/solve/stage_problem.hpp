@@ -32,9 +32,14 @@ struct border_cost {
 struct stage_problem {
   int layers = 0, stages = 1, micro_batches = 1;
   double memory = std::numeric_limits<double>::infinity();  ///< bytes that a device has
-  /// Of a stage of layers [first, end); called for what may be one, more than once.
-  std::function<const std::vector<stage_option>&(int first, int end)> options;
-  std::function<border_cost(int at)> border;  ///< before layer `at`, on another rank; none: nothing is sent
+  /// Of a stage of layers [first, end); called for what may be one, more than once. Stages may lie on devices of
+  /// different kinds; searches that choose how many there are take them to be alike.
+  std::function<const std::vector<stage_option>&(int stage, int first, int end)> options;
+  /// Before layer `at`, where a stage begins, on another rank than the one before; none: nothing is sent.
+  std::function<border_cost(int stage, int at)> border;
+  std::vector<double> memories{};  ///< of each stage's devices, where they are not all the same
+
+  double memory_of(int stage) const { return memories.empty() ? memory : memories[static_cast<std::size_t>(stage)]; }
 };
 
 struct stage_solution {
@@ -64,7 +69,7 @@ inline int kept_with(staged_schedule kind, int left, int micro_batches) {
 
 /// Whether a device has the memory for an option of a stage with `left` stages from it to the last, both counted.
 inline bool fits(const stage_problem& p, staged_schedule kind, const stage_option& o, int left) {
-  return o.always + o.kept * kept_with(kind, left, p.micro_batches) <= p.memory;
+  return o.always + o.kept * kept_with(kind, left, p.micro_batches) <= p.memory_of(p.stages - left);
 }
 
 /// What the plan takes under a schedule of as many stages and micro-batches.
@@ -75,8 +80,9 @@ inline double time_of(const stage_problem& p, const simulated_schedule& schedule
     stage_cost c;
     c.forward = chosen[s].forward, c.backward_inputs = chosen[s].backward, c.backward_weights = 0;
     c.update = chosen[s].update;
-    if (p.border && s + 1 < chosen.size()) c.send_forward = p.border(ends[s]).forward;
-    if (p.border && s > 0) c.send_backward = p.border(ends[s - 1]).backward;
+    const int stage = static_cast<int>(s);
+    if (p.border && s + 1 < chosen.size()) c.send_forward = p.border(stage + 1, ends[s]).forward;
+    if (p.border && s > 0) c.send_backward = p.border(stage, ends[s - 1]).backward;
     costs.push_back(c);
   }
   return schedule.ms(costs);
@@ -95,6 +101,9 @@ inline void check_sizes(const stage_problem& p) {
     throw bad_input("stages of a chain of " + std::to_string(p.layers) + " layers with " +
                     std::to_string(p.micro_batches) + " micro-batches are from 1 to the layers, not " +
                     std::to_string(p.stages));
+  if (!p.memories.empty() && static_cast<int>(p.memories.size()) != p.stages)
+    throw bad_input("memory is said of " + std::to_string(p.memories.size()) + " stages, and there are " +
+                    std::to_string(p.stages) + ": say it of each, or of all by `memory`");
 }
 
 }  // namespace detail

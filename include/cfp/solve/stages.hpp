@@ -33,7 +33,7 @@ class stage_bounds {
 
   /// With a stage before layers that begin at `end`, where `left` stages begin with it.
   suffix_bound with(const suffix_bound& b, const stage_option& o, int end, int left) const {
-    const border_cost send = p_.border && left > 1 ? p_.border(end) : border_cost{};
+    const border_cost send = p_.border && left > 1 ? p_.border(p_.stages - left + 1, end) : border_cost{};
     const double t = o.forward + o.backward, behind = b.sum + send.forward + send.backward;
     if (kind_ == staged_schedule::gpipe)
       return {t + behind, std::max({b.first, o.forward, send.forward}),
@@ -99,7 +99,7 @@ class stage_search {
     for (int end = left > 1 ? first + 1 : p_.layers; end + left - 1 <= p_.layers; ++end) {
       const std::vector<label>& rest = known_[at(left - 1)][at(end)];
       if (rest.empty()) continue;
-      for (const stage_option& o : p_.options(first, end))
+      for (const stage_option& o : p_.options(p_.stages - left, first, end))
         for (std::size_t n = 0; fits(p_, kind_, o, left) && n < rest.size(); ++n)
           add(mine, {bounds_.with(rest[n].bound, o, end, left), o, end, n});
     }
@@ -138,7 +138,7 @@ class stage_search {
     begun now = so_far;
     now.ends.push_back(0), now.option.emplace_back();
     for (int end = left > 1 ? first + 1 : p_.layers; end + left - 1 <= p_.layers; ++end)
-      for (const stage_option& o : p_.options(first, end)) {
+      for (const stage_option& o : p_.options(p_.stages - left, first, end)) {
         if (!fits(p_, kind_, o, left) || known_[at(left - 1)][at(end)].empty()) continue;
         now.ends.back() = end, now.option.back() = o;
         all.push_back({least_of(now, left - 1), end, &o});

@@ -3,7 +3,7 @@
 
 #include <cfp/core/bad_input.hpp>
 #include <cfp/plan/stages/equal_ends.hpp>
-#include <cfp/plan/stages/stage_tables.hpp>
+#include <cfp/plan/stages/pooled_tables.hpp>
 #include <cfp/plan/stages/staged_layout.hpp>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class even_stages {
 
   /// Of the cuts into as many stages as a layout has that fit the one whose longest takes less: where each ends, and
   /// what it takes. Whether there is one.
-  bool in(stage_tables& t, const staged_layout& l, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
+  bool in(pooled_tables& t, const staged_layout& l, std::vector<int>& ends, std::vector<stage_option>& chosen) const {
     constexpr double never = std::numeric_limits<double>::infinity();
     const int stages = l.stages();
     double least = never;
@@ -41,7 +41,7 @@ class even_stages {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  std::vector<std::vector<int>> cuts(const stage_tables& t, int stages) const {
+  std::vector<std::vector<int>> cuts(const pooled_tables& t, int stages) const {
     std::vector<std::vector<int>> out;
     if (stages <= t.segments()) out.push_back(t.equal_ends(stages));
     try {
@@ -51,8 +51,9 @@ class even_stages {
     return out;
   }
   // Of a stage, of those options that fit.
-  const stage_option* fastest(stage_tables& t, const staged_layout& l, int s, int first, int end) const {
+  const stage_option* fastest(pooled_tables& all, const staged_layout& l, int s, int first, int end) const {
     const int held = l.under_way(s, micro_batches_);
+    stage_tables& t = all.of_stage(s);
     return t.fastest(t.options(first, end, held, held), held);
   }
 

@@ -2,8 +2,8 @@
 // under way, and with less memory.
 #pragma once
 
+#include <cfp/plan/stages/pooled_tables.hpp>
 #include <cfp/plan/stages/run_costs.hpp>
-#include <cfp/plan/stages/stage_tables.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,19 +14,24 @@ namespace cfp::inline v0_1::detail {
 
 class mixed_choices {
  public:
-  /// Adds what stages that end before these segments take in all of the tables, of so many micro-batches a step.
-  void add(const std::vector<stage_tables*>& within, const std::vector<int>& ends, int micro_batches,
-           const run_costs& costs, std::size_t decisions) {
+  /// Adds what stages that end before these segments and lie in a pool take in all of the tables, of so many
+  /// micro-batches a step.
+  void add(const std::vector<pooled_tables*>& within, const placed_pools& on, int pool, const std::vector<int>& ends,
+           int micro_batches, const run_costs& costs, std::size_t decisions) {
     std::set<std::vector<int>> kinds;
     for (std::size_t s = 0; s < ends.size(); ++s) {
-      const int first = s > 0 ? ends[s - 1] : 0, behind = static_cast<int>(ends.size() - 1 - s);
+      const int first = s > 0 ? ends[s - 1] : 0, number = static_cast<int>(s);
+      const int behind = static_cast<int>(ends.size()) - 1 - number;
+      if (on.pool_of_stage(number) != pool) continue;
       if (!kinds.insert(costs.kinds(first, ends[s])).second && behind != 1) continue;
       const int held = std::min(behind + 1, micro_batches);
-      for (stage_tables* const t : within)
-        for (const stage_option& o : t->options(first, ends[s], held, held)) {
+      for (pooled_tables* const all : within) {
+        stage_tables& t = all->of_stage(number);
+        for (const stage_option& o : t.options(first, ends[s], held, held)) {
           stages_.push_back({first, ends[s], std::vector<int>(decisions)});
-          t->choose(first, ends[s], o.id, stages_.back().choices);
+          t.choose(first, ends[s], o.id, stages_.back().choices);
         }
+      }
     }
   }
 

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cfp/plan/mesh_plans.hpp>
-#include <cfp/plan/narrowed.hpp>
 #include <cfp/plan/stages/even_stages.hpp>
 #include <cfp/plan/stages/held_memory.hpp>
-#include <cfp/plan/stages/mixed_choices.hpp>
-#include <cfp/plan/stages/priced_stages.hpp>
-#include <cfp/plan/stages/run_costs.hpp>
+#include <cfp/plan/stages/pool_costs.hpp>
 #include <cfp/plan/stages/stage_borders.hpp>
+#include <cfp/plan/stages/stage_places.hpp>
 #include <cfp/plan/stages/stage_segments.hpp>
-#include <cfp/plan/stages/stage_tables.hpp>
 #include <cfp/plan/stages/staged_plan.hpp>
 
 #include <algorithm>
@@ -19,8 +16,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,33 +26,33 @@ namespace cfp::inline v0_1::detail {
 
 class one_layout {
  public:
-  one_layout(const graph_of_rows& model, long rows, int micro_batches, const planned_graph& planned, const machine& m,
-             const mesh_shape& inside, int places, const staged_options& options)
-      : base_{{inside, places}, rows, micro_batches},
+  one_layout(const graph_of_rows& model, long rows, int micro_batches, const planned_graph& planned,
+             const machine_pools& m, const stage_places& on, const staged_options& options)
+      : base_{{on.inside, on.count}, rows, micro_batches},
         model_([&model, rows](int passes) { return model(rows, passes); }), machine_(m), planned_(planned),
         segments_(planned.g, segments(planned.g, planned.blocks), planned.again), even_(segments_.found, micro_batches),
-        stage_(innermost(m, inside.devices())), conversions_(stage_, inside), of_all_(m, with_stages(inside, places)),
-        options_(options), on_(options.machine.on(m.device.memory, conversions_.prices)),
-        times_(stage_, inside, options.machine.known), decisions_(decided(planned, inside, options.machine)),
-        costs_(planned.g, segments_, decisions_, priced_all(decisions_)),
-        borders_(borders_of(planned.g, segments_, m, inside, places, on_.lowered_for.real_bytes)) {}
+        places_(m, on.inside, on.count, on.pools), of_all_(places_.seen_from(places_.pool(0)), places_.whole()),
+        options_(options), decisions_(decided(planned, on.inside, options.machine)), pools_(all_pools(micro_batches)),
+        on_(pools_.front()->options()), borders_(planned.g, segments_, places_, on_.lowered_for.real_bytes) {
+    base_.layout.pools = on.pools;
+  }
 
   /// Milliseconds, by sums of parts, of stages that take about as long each; infinity where they do not fit, no plan is
   /// below `below`, or they are slower than that by more than is unsure.
   double of_equal_stages(double below) {
-    stage_tables all = tables_of_all(on_.memory), unlimited = tables_of_all(max_total_memory);
+    pooled_tables all = tables_of_all(on_.memory), unlimited = of_pools(&pool_costs::tables_without_limit);
     const int places = base_.layout.places;
     passes_ms_ = all.passes_ms();
     const double slow = below * (1 + on_.unsure);
-    hopeless_ = places > all.segments() || all.least_ms(places) >= below || of_equal_stages(unlimited) >= slow;
+    hopeless_ = places > all.segments() || all.least_ms() >= below || of_equal_stages(unlimited) >= slow;
     if (hopeless_) return never;
-    stage_tables lean = tables_of_all(on_.memory / 4 * 3);
-    base_.sums_ms = of_mixed({&lean, &all});  // until more is known
+    pooled_tables lean = tables_of_all(on_.memory / 4 * 3);
+    base_.sums_ms = of_mixed({&lean, &all}, on_.memory);  // until more is known
     hopeless_ = base_.sums_ms < never && base_.sums_ms >= slow;
     if (base_.sums_ms < never) return hopeless_ ? never : base_.sums_ms;
     begin_ += on_.memory / 4;  // programs may take less than sums say
-    stage_tables loose = tables_of_all(begin_);
-    return base_.sums_ms = of_mixed({&lean, &all, &loose});
+    pooled_tables loose = tables_of_all(begin_);
+    return base_.sums_ms = of_mixed({&lean, &all, &loose}, begin_);
   }
   /// Milliseconds of a step that its passes take at least, on one place; after those of equal stages.
   double passes_ms() const { return passes_ms_; }
@@ -73,7 +70,7 @@ class one_layout {
   std::optional<staged_plan> by_programs(double below) {
     return fitting(below, "1f1b",
                    [&](std::int64_t memory, double ms, staged_plan& out, std::vector<stage_option>& chosen) {
-                     if (memory != tables_->memory()) tables(memory);
+                     if (memory != held_) tables(memory);
                      if (!solve_within(ms * (1 + on_.unsure))) return false;
                      out = base_, chosen = chosen_;
                      return true;
@@ -82,7 +79,7 @@ class one_layout {
   /// Bytes that it lacks by programs of more micro-batches than were looked at, if any: its price is that of these.
   std::int64_t lacks(staged_plan& found) const {
     price(found, false);
-    return std::max<std::int64_t>(0, found.price.peak - on_.memory);
+    return std::max<std::int64_t>(0, bytes_over(found.price, places_, options_.machine.memory));
   }
   /// Of memory, for what programs of more micro-batches take; from now on.
   void leave_free(std::int64_t bytes) { free_ = bytes; }
@@ -104,60 +101,53 @@ class one_layout {
   static constexpr auto kind = staged_schedule::one_forward_one_backward;
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr long most_simulated = 2000;
-  // Of one run within a limit, which programs decide in the end.
-  static constexpr double within_share = 0.02, within_gap = 0.01;
 
-  stage_costs priced_all(const decision_graph& d) {
-    return priced_stages(planned_, segments_, d, machine_, base_.layout, times_, on_.lowered_for, &conversions_.known);
+  std::vector<std::unique_ptr<pool_costs>> all_pools(int micro_batches) {
+    const auto less = [this]() -> const decision_graph& {
+      if (!less_) less_.emplace(decided(planned_, base_.layout.inside, options_.machine, {}, true));
+      return *less_;
+    };
+    std::vector<std::unique_ptr<pool_costs>> out;
+    for (int p = 0; p < places_.pools(); ++p)
+      out.push_back(
+          std::make_unique<pool_costs>(planned_, segments_, decisions_, less, places_, p, micro_batches, options_));
+    return out;
   }
-  // Decisions that may compute again what they keep, where that is allowed; their first choices keep all.
-  const run_costs* less() {
-    if (options_.machine.recompute == recomputing::none) return nullptr;
-    if (!less_costs_) {
-      less_.emplace(decided(planned_, base_.layout.inside, options_.machine, {}, true));
-      if (options_.all_choices) return &less_costs_.emplace(planned_.g, segments_, *less_, priced_all(*less_));
-      const fewer_choices some = however_kept(*less_, *costs_.left());
-      const decision_graph d = narrowed(*less_, some);
-      less_costs_.emplace(planned_.g, segments_, d, priced_all(d), false, some);
-    }
-    return &*less_costs_;
+  template <class... T>
+  pooled_tables of_pools(stage_tables (pool_costs::*made)(T...), T... of) {
+    std::vector<stage_tables> out;
+    for (const std::unique_ptr<pool_costs>& p : pools_) out.push_back((*p.*made)(of...));
+    return {places_, std::move(out)};
   }
-  stage_tables::limits limits(std::int64_t memory) const {
-    stage_tables::limits l{base_.micro_batches, memory, on_.of_solver(), on_.of_solver(within_share)};
-    l.within.gap = within_gap;
-    return l;
-  }
-  stage_tables tables_of_all(std::int64_t memory) {
-    return {costs_, [this] { return less(); }, limits(memory)};
-  }
-  stage_tables& tables(std::int64_t memory) {
+  // Of so many bytes of a device of the first pool; other pools have so much more or less.
+  pooled_tables tables_of_all(std::int64_t memory) { return of_pools(&pool_costs::tables_of_all, on_.memory - memory); }
+  pooled_tables& tables(std::int64_t memory) {
+    held_ = memory;
     if (options_.all_choices) return tables_.emplace(tables_of_all(memory));
-    return tables_.emplace(*mixed_, std::function<const run_costs*()>(), limits(memory));
+    return tables_.emplace(of_pools(&pool_costs::tables_of_taken, on_.memory - memory));
   }
 
   // Milliseconds of equal stages within the memory of the last, of those choices that equal stages take in all of
   // these, which others are made of from here on. They may not join in equal stages of them alone: then of more.
-  double of_mixed(const std::vector<stage_tables*>& within) {
-    stage_tables& last = *within.back();
-    if (options_.all_choices) return of_equal_stages(tables(last.memory()));
-    mixed_choices some;
+  double of_mixed(const std::vector<pooled_tables*>& within, std::int64_t memory) {
+    pooled_tables& last = *within.back();
+    if (options_.all_choices) return of_equal_stages(tables(memory));
+    for (const std::unique_ptr<pool_costs>& p : pools_) p->take_none();
     const auto with_those_of = [&](const std::vector<int>& ends) {
-      some.add(within, ends, base_.micro_batches, costs_, decisions_.nodes.size());
-      const run_costs& of = less_costs_ ? *less_costs_ : costs_;
-      mixed_.emplace(of, some.taken(of));
-      return of_equal_stages(tables(last.memory()));
+      for (const std::unique_ptr<pool_costs>& p : pools_) p->take(within, ends);
+      return of_equal_stages(tables(memory));
     };
     const double ms = with_those_of(last.equal_ends(base_.layout.places));
     if (ms < never || of_equal_stages(last) == never) return ms;
     return with_those_of(tables_->equal_ends(base_.layout.places));
   }
-  double of_equal_stages(stage_tables& of) {
+  double of_equal_stages(pooled_tables& of) {
     if (!even_.in(of, base_.layout, base_.ends, chosen_)) return never;
-    return time_of(problem_of(of, base_.layout.places, borders_), kind, base_.ends, chosen_);
+    return time_of(of.problem(borders_), kind, base_.ends, chosen_);
   }
   // The fastest stages by sums of parts, begun with equal ones.
   bool solve_within(double below) {
-    const stage_problem p = problem_of(*tables_, base_.layout.places, borders_);
+    const stage_problem p = tables_->problem(borders_);
     below = std::min(below, of_equal_stages(*tables_) * (1 + 1e-9));
     tables_->look_below(below, p.stages);
     const stage_solution s = best_stages(p, kind, most_simulated);
@@ -190,7 +180,7 @@ class one_layout {
       }
       choose(out, chosen, schedule);
       const auto [known, fresh] = seen.try_emplace({out.ends, out.choices});
-      if (fresh) price(out, true), known->second = out.price.peak;
+      if (fresh) price(out, true), known->second = on_.memory + bytes_over(out.price, places_, options_.machine.memory);
       const bool fits = known->second <= most;
       if (!fresh && fits) break;
       held.took(known->second);
@@ -206,10 +196,10 @@ class one_layout {
     out.choices.assign(decisions_.nodes.size(), 0);
     for (std::size_t s = 0; s < chosen.size(); ++s) {
       const int first = s > 0 ? out.ends[s - 1] : 0;
-      tables_->choose(first, out.ends[s], chosen[s].id, out.choices);
+      tables_->of_stage(static_cast<int>(s)).choose(first, out.ends[s], chosen[s].id, out.choices);
       if (s > 0) out.layout.first.push_back(segments_.first[at(first)]);
     }
-    out.layout.costs = costs_of(chosen, out.ends, borders_);
+    out.layout.costs = borders_.costs_of(chosen, out.ends);
   }
   void price(staged_plan& out, bool roughly) const {
     out.plan = shard(planned_.g, less_ ? *less_ : decisions_, out.choices);
@@ -225,25 +215,22 @@ class one_layout {
   double priced_ms_ = 0;  // by programs that fit, in so many stages of each place; 0: not known
   int priced_chunks_ = 1;
   const graph_of_passes model_;
-  const machine& machine_;
+  const machine_pools& machine_;
   const planned_graph& planned_;
   const stage_segments segments_;
   const even_stages even_;
-  const machine stage_;
-  described_conversions conversions_;
+  const placed_pools places_;
   const described_prices of_all_;  // conversions on the mesh with stages
   const staged_options& options_;
-  const machine_options on_;
+  const decision_graph decisions_;
+  std::optional<decision_graph> less_;
+  const std::vector<std::unique_ptr<pool_costs>> pools_;
+  const machine_options& on_;        // of the first pool
   std::int64_t begin_ = on_.memory;  // that sums are held to at first
   std::int64_t free_ = 0;            // of memory that programs of few micro-batches may take
-  described_times times_;
-  const decision_graph decisions_;
-  const run_costs costs_;
-  std::optional<decision_graph> less_;
-  std::optional<run_costs> less_costs_;
-  const std::vector<border_cost> borders_;
-  std::optional<run_costs> mixed_;
-  std::optional<stage_tables> tables_;
+  const stage_borders borders_;
+  std::optional<pooled_tables> tables_;
+  std::int64_t held_ = 0;             // what they are held to
   std::vector<stage_option> chosen_;  // of the plan by sums
 };
 

@@ -5,20 +5,18 @@
 #include <cfp/plan/stages/copied_weights.hpp>
 #include <cfp/plan/stages/stage_pricing.hpp>
 #include <cfp/plan/stages/stage_segments.hpp>
-#include <cfp/plan/stages/staged_layout.hpp>
-#include <cfp/profile/machine/send_time.hpp>
+#include <cfp/profile/machine/machine_pools.hpp>
 
 namespace cfp::inline v0_1::detail {
 
-/// `m`: the whole machine, whose stages lie along so many places.
+/// Of stages in one of the pools that places are in; weights that are copied are sent from the first place to the last.
 inline stage_costs priced_stages(const planned_graph& planned, const stage_segments& segments, const decision_graph& d,
-                                 const machine& m, const staged_layout& layout, const described_times& times,
-                                 const target& on, known_conversions* conversions) {
-  stage_costs out = stage_pricing(planned.g, layout.inside, d, times, on, conversions).prices();
-  const mesh_shape whole = layout.whole();
-  copied_weights(planned.g, segments, layout.inside, on.real_bytes)
+                                 const placed_pools& places, const described_times& times, const target& on,
+                                 known_conversions* conversions) {
+  stage_costs out = stage_pricing(planned.g, places.inside(), d, times, on, conversions).prices();
+  copied_weights(planned.g, segments, places.inside(), on.real_bytes)
       .count(
-          d, [&](double bytes) { return 1000 * send_seconds(m, whole, 0, layout.places - 1, bytes); }, out);
+          d, [&](double bytes) { return 1000 * places.send_seconds(0, places.places() - 1, bytes); }, out);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,11 +41,13 @@ namespace detail {
 
 class stages_explained {
  public:
-  stages_explained(const graph& g, const decision_graph& d, const staged_plan& p, const machine& m,
+  stages_explained(const graph& g, const decision_graph& d, const staged_plan& p, const machine_pools& m,
                    const machine_options& options)
       : d_(d), p_(p), planned_(g, options.lowered_for), segments_(g, segments(g, planned_.blocks), planned_.again),
-        costs_(g, segments_, d, priced(m, options), true),
-        memory_(options.memory > 0 ? options.memory : m.device.memory), solve_(options.of_solver(0.05)) {}
+        places_(m, p.layout.inside, p.layout.places, p.layout.pools), options_(options),
+        solve_(options.of_solver(0.05)) {
+    for (int pool = 0; pool < places_.pools(); ++pool) of_pool_.emplace_back(g, segments_, d, priced(pool), true);
+  }
 
   std::vector<stage_reasons> run() const {
     std::vector<stage_reasons> out;
@@ -53,10 +56,10 @@ class stages_explained {
     for (int s = 0; s < p_.layout.stages(); ++s) takes[at(s % p_.layout.places)] += bytes_of(s);
     for (int s = 0; s < p_.layout.stages(); ++s) {
       const double mine = bytes_of(s), others = takes[at(s % p_.layout.places)] - mine;
-      const auto may = std::max(static_cast<std::int64_t>(mine), memory_ - static_cast<std::int64_t>(others));
-      std::vector<int> key = costs_.kinds(first(s), end(s));
-      key.insert(key.end(), {under_way(s), static_cast<int>(may >> 20)});
-      for (const std::size_t n : costs_.nodes(first(s), end(s))) key.push_back(p_.choices[n]);
+      const auto may = std::max(static_cast<std::int64_t>(mine), memory(s) - static_cast<std::int64_t>(others));
+      std::vector<int> key = costs(s).kinds(first(s), end(s));
+      key.insert(key.end(), {under_way(s), static_cast<int>(may >> 20), places_.pool_of_stage(s)});
+      for (const std::size_t n : costs(s).nodes(first(s), end(s))) key.push_back(p_.choices[n]);
       const auto [of, fresh] = known.try_emplace(std::move(key), out.size());
       if (fresh) out.push_back(explained(s, static_cast<std::int64_t>(mine), may));
       out[of->second].stages.push_back(s);
@@ -66,12 +69,17 @@ class stages_explained {
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  stage_costs priced(const machine& m, const machine_options& options) const {
+  stage_costs priced(int pool) const {
     const mesh_shape& inside = p_.layout.inside;
-    const machine one = innermost(m, inside.devices());
+    const machine one = places_.one_place(pool);
     described_conversions conversions(one, inside);
-    return priced_stages(planned_, segments_, d_, m, p_.layout, described_times(one, inside, options.known),
-                         options.lowered_for, &conversions.known);
+    known_instructions* const known = places_.pools() == 1 ? options_.known : nullptr;
+    return priced_stages(planned_, segments_, d_, places_, described_times(one, inside, known), options_.lowered_for,
+                         &conversions.known);
+  }
+  const run_costs& costs(int stage) const { return of_pool_[at(places_.pool_of_stage(stage))]; }
+  std::int64_t memory(int stage) const {
+    return options_.memory > 0 ? options_.memory : places_.own(places_.pool_of_stage(stage)).device.memory;
   }
   int first(int s) const { return s > 0 ? p_.ends[at(s - 1)] : 0; }
   int end(int s) const { return p_.ends[at(s)]; }
@@ -82,7 +90,7 @@ class stages_explained {
     return out;
   }
   double bytes_of(int s) const {
-    const run_part part = costs_.part(first(s), end(s));
+    const run_part part = costs(s).part(first(s), end(s));
     const stage_option o = part.option(chosen(part), p_.micro_batches);
     return o.always + under_way(s) * o.kept;
   }
@@ -101,7 +109,7 @@ class stages_explained {
     }
   }
   stage_reasons explained(int s, std::int64_t takes, std::int64_t may) const {
-    const run_part part = costs_.part(first(s), end(s));
+    const run_part part = costs(s).part(first(s), end(s));
     cost_graph g = part.with(under_way(s));
     g.memory_limit = may;
     stage_reasons out;
@@ -131,8 +139,9 @@ class stages_explained {
   const staged_plan& p_;
   const planned_graph planned_;
   const stage_segments segments_;
-  const run_costs costs_;
-  const std::int64_t memory_;
+  const placed_pools places_;
+  const machine_options options_;
+  std::deque<run_costs> of_pool_;
   const solve_options solve_;
 };
 
@@ -140,7 +149,7 @@ class stages_explained {
 
 /// Of each stage of a plan, what else it could choose, all others as they are. `g` and `d`: what the plan is of.
 inline std::vector<stage_reasons> reasons(const graph& g, const decision_graph& d, const staged_plan& p,
-                                          const machine& m, const machine_options& options) {
+                                          const machine_pools& m, const machine_options& options) {
   return detail::stages_explained(g, d, p, m, options).run();
 }
 

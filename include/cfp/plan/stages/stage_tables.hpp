@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -37,14 +38,20 @@ class stage_tables {
       if (fresh) at_kind->second = solve(kept_.part(i, i + 1).in_passes(), within_.free).bound;
       before_.push_back(before_.back() + at_kind->second);
     }
+    elsewhere_ = before_;
+  }
+  /// Other stages may lie where segments take less: of each segment, the least milliseconds of its passes anywhere.
+  void take_least_elsewhere(const std::vector<double>& least) {
+    for (int i = 0; i < segments(); ++i) elsewhere_[at(i + 1)] = elsewhere_[at(i)] + least[at(i)];
   }
 
   int segments() const { return kept_.segments(); }
   std::int64_t memory() const { return within_.memory; }
   /// Only plans of so many stages that take less milliseconds for a step are worth looking at, under 1F1B.
   void look_below(double ms, int stages) { below_ = ms, stages_ = stages; }
-  /// Milliseconds that the passes of a step take at least, all segments by themselves.
+  /// Milliseconds that the passes of a step take at least, all segments by themselves, or some.
   double passes_ms() const { return before_.back(); }
+  double passes_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
   /// Milliseconds that a step of so many stages takes at least. What each of them implies (as in `worth_it`), averaged
   /// over them, is least where those behind and those before weigh 1 to 2.
   double least_ms(int stages) const {
@@ -52,12 +59,16 @@ class stage_tables {
     return before_.back() / stages * (1 + behind);
   }
 
-  /// Of so many stages that take about as long each by themselves, the first segment that is not its. There must be as
-  /// many segments.
-  std::vector<int> equal_ends(int stages) const {
+  /// Of stages of such speeds that take about as long each by themselves, the first segment that is not its. There must
+  /// be as many segments.
+  std::vector<int> equal_ends(const std::vector<double>& speeds) const {
     std::vector<int> out;
+    const int stages = static_cast<int>(speeds.size());
+    const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+    double share = 0;
     for (int s = 1, end = 0; s < stages; ++s) {
-      const double wanted = before_.back() * s / stages;
+      share += speeds[at(s - 1)];
+      const double wanted = before_.back() * share / all;
       const int most = segments() - (stages - s);
       for (++end; end < most && std::fabs(before_[at(end + 1)] - wanted) <= std::fabs(before_[at(end)] - wanted);)
         ++end;
@@ -109,14 +120,14 @@ class stage_tables {
   };
   static constexpr double never = std::numeric_limits<double>::infinity();
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  // Milliseconds that passes of segments take at least, of a step.
-  double least_ms(int first, int end) const { return before_[at(end)] - before_[at(first)]; }
+  // Milliseconds that passes of segments take at least, of a step, wherever their stage lies.
+  double least_ms(int first, int end) const { return elsewhere_[at(end)] - elsewhere_[at(first)]; }
   // Whether it may be a stage of a plan that is worth looking at. A stage begins when those before it have had the
   // first micro-batch and ends before they do. With w under way it waits for those behind it before its first backward
   // and its last one; they alternate with forward in between, unless all are under way at once.
   bool worth_it(int first, int end) const {
     if (stages_ == 0) return true;
-    const double m = within_.micro_batches, t = least_ms(first, end), before = least_ms(0, first),
+    const double m = within_.micro_batches, t = passes_ms(first, end), before = least_ms(0, first),
                  behind = least_ms(end, segments());
     if (before / m + t >= below_) return false;
     for (int s = 0; s < stages_; ++s) {
@@ -173,22 +184,10 @@ class stage_tables {
   double below_ = std::numeric_limits<double>::infinity();  // milliseconds of a step
   int stages_ = 0;                                          // any
   std::map<std::vector<int>, double> alone_;                // milliseconds of a segment's passes by itself
-  std::vector<double> before_;                              // of those before each
+  std::vector<double> before_, elsewhere_;                  // of those before each, here and where that is least
   std::map<std::vector<int>, run> runs_;
   std::vector<std::vector<int>> choices_;  // of options
   long solved_ = 0;
 };
-
-/// What is to be cut into so many stages, by tables; these and the borders must outlive it.
-inline stage_problem problem_of(stage_tables& t, int stages, const std::vector<border_cost>& borders) {
-  stage_problem p;
-  p.layers = t.segments(), p.stages = stages, p.micro_batches = t.micro_batches();
-  p.memory = static_cast<double>(t.memory());
-  p.options = [&t, stages](int first, int end) -> const std::vector<stage_option>& {
-    return t.options(first, end, stages);
-  };
-  p.border = [&borders](int s) { return borders[static_cast<std::size_t>(s)]; };
-  return p;
-}
 
 }  // namespace cfp

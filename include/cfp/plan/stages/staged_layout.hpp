@@ -16,6 +16,7 @@ struct staged_layout {
   int places = 1, chunks = 1;       ///< ranks along the stages, and stages of each
   std::string schedule = "1f1b";    ///< of `named_schedules`
   std::vector<int> first{};         ///< forward operations that stages but the first begin with
+  std::vector<int> pools{};         ///< of each place, which pool of the machines it is in; none: all in the first
   std::vector<stage_cost> costs{};  ///< of each stage, for the order of what is sent; none: forward 1, backward 2
 
   int stages() const { return places * chunks; }

@@ -3,6 +3,7 @@
 
 #include <cfp/plan/machine_options.hpp>
 #include <cfp/plan/stages/staged_price.hpp>
+#include <cfp/profile/machine/machine_pools.hpp>
 
 #include <functional>
 #include <string>
@@ -48,7 +49,7 @@ struct staged_options {
 };
 
 /// Throws bad_input for what no search of so many rows a step can be asked.
-inline void check(const staged_options& o, long rows, const machine& m) {
+inline void check(const staged_options& o, long rows, const machine_pools& m) {
   if (rows < 1) throw bad_input("a step has at least 1 row, not " + std::to_string(rows));
   if (o.axes < 1 || o.axes > 2) throw bad_input("axes inside stages must be 1 or 2, are " + std::to_string(o.axes));
   for (const int p : o.places)

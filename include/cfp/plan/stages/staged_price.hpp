@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cfp/plan/stages/staged_layout.hpp>
-#include <cfp/profile/machine/described_times.hpp>
+#include <cfp/profile/machine/pipeline_times.hpp>
 #include <cfp/profile/machine/slot_costs.hpp>
 #include <cfp/program/stages/lower_stages.hpp>
 
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,11 +24,21 @@ struct staged_price {
   std::vector<long> peaks{};  ///< of those of each place
 };
 
-/// What it is priced on: a machine, and instructions measured on its devices, if any.
+/// What it is priced on: a machine, or pools that the layout's places are in, and instructions measured on its devices.
 struct timed_machine {
-  const machine& m;
+  machine_pools m;
   known_instructions* known = nullptr;
 };
+
+/// By how many bytes the place that lacks most is above what its devices have, or `limit`, if it is not 0; below 0:
+/// none is.
+inline long bytes_over(const staged_price& p, const placed_pools& on, long limit) {
+  long out = std::numeric_limits<long>::min();
+  for (int place = 0; place < on.places(); ++place)
+    out = std::max(
+        out, p.peaks[static_cast<std::size_t>(place)] - (limit > 0 ? limit : on.own(on.pool(place)).device.memory));
+  return out;
+}
 
 /// The training graph of a model in so many micro-batches.
 using graph_of_passes = std::function<graph(int micro_batches)>;
@@ -43,19 +54,19 @@ inline priced_programs price_programs(const graph& g, const sharding& plan, cons
                                       const timed_machine& with, const target& on) {
   const pipeline_schedule s = layout.schedule_of(g.passes);
   const stage_programs p = lower_stages(g, layout.inside, plan, {layout.first, s, layout.costs}, on, {.overlap = true});
-  described_times times(with.m, p.along[0].mesh, with.known);
+  const placed_pools on_pools(with.m, layout.inside, layout.places, layout.pools);
+  pipeline_times times(on_pools, with.known);
   std::vector<std::vector<double>> ms;
   priced_programs out;
   for (const program& one : p.along) {
-    ms.emplace_back();
-    for (const instruction& i : one.code) ms.back().push_back(times(i, one, p.g));
+    ms.push_back(times(one, p.g));
     out.price.peaks.push_back(one.arena_bytes + one.persistent_bytes());
     out.price.peak = std::max(out.price.peak, out.price.peaks.back());
   }
-  const double contention = with.m.device.contention, hand_over = 1000 * with.m.device.hand_over;
-  const stage_timeline all = simulate(p.along, ms, contention, hand_over);
+  const std::vector<stream_pace> paces = times.paces();
+  const stage_timeline all = simulate(p.along, ms, paces);
   out.price.ms = all.ms, out.price.idle = all.idle();
-  out.costs = costs_of_slots(simulate_apart(p.along, ms, contention, hand_over), s, layout.costs);
+  out.costs = costs_of_slots(simulate_apart(p.along, ms, paces), s, layout.costs);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/plan/stages/known_passes.hpp>
 #include <cfp/plan/stages/one_layout.hpp>
+#include <cfp/plan/stages/stage_places.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace detail {
 // All layouts by sums of parts, and the nearest of them by programs.
 class staged_search {
  public:
-  staged_search(const graph_of_rows& model, long rows, const machine& m, const staged_options& options)
+  staged_search(const graph_of_rows& model, long rows, const machine_pools& m, const staged_options& options)
       : model_(model), rows_(rows), machine_(m), options_(options) {}
 
   std::optional<staged_plan> run() {
@@ -56,12 +57,9 @@ class staged_search {
   static constexpr double never = std::numeric_limits<double>::infinity();
   struct candidate {
     double sums_ms = never;
-    int places = 1;
-    mesh_shape inside;
+    stage_places on;
     std::string name;
     std::unique_ptr<one_layout> of;
-
-    std::string layout() const { return std::to_string(places) + " places of " + sizes_text(inside); }
   };
   static constexpr std::size_t most = 6;       // candidates
   static constexpr long most_operators = 1e5;  // which take some GiB of memory
@@ -139,8 +137,8 @@ class staged_search {
     double below = worst();
     std::vector<candidate> all = layouts(micro_batches);
     if (!options_.all_choices)
-      std::erase_if(all,
-                    [&](const candidate& c) { return passes_.estimated(c.layout(), c.places, micro_batches) > below; });
+      std::erase_if(
+          all, [&](const candidate& c) { return passes_.estimated(c.on.text(), c.on.count, micro_batches) > below; });
     std::vector<std::size_t> numbers(all.size());
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
     if (all.empty()) return;
@@ -149,12 +147,12 @@ class staged_search {
       candidate& c = all[i];
       if (options_.machine.over()) return;
       tell(c.name);
-      c.of = std::make_unique<one_layout>(model_, rows, micro_batches, models_.back()->planned, machine_, c.inside,
-                                          c.places, options_);
+      c.of =
+          std::make_unique<one_layout>(model_, rows, micro_batches, models_.back()->planned, machine_, c.on, options_);
       c.sums_ms = c.of->of_equal_stages(below);
     });
     for (const candidate& c : all)
-      if (c.of && c.of->passes_ms() > 0) passes_.add(c.layout(), micro_batches, c.of->passes_ms());
+      if (c.of && c.of->passes_ms() > 0) passes_.add(c.on.text(), micro_batches, c.of->passes_ms());
     std::vector<double> known;
     for (const candidate& c : candidates_) known.push_back(c.sums_ms);
     for (const candidate& c : all) known.push_back(c.sums_ms);
@@ -196,11 +194,9 @@ class staged_search {
     std::vector<candidate> out;
     for (int places = 2; places <= std::min(machine_.devices(), micro_batches); ++places) {
       if (!allows(places)) continue;
-      const machine inner = innermost(machine_, machine_.devices() / places);
-      if (inner.devices() * places != machine_.devices()) continue;
-      for (const mesh_shape& inside : meshes_of(inner, options_.axes)) {
-        out.push_back({never, places, inside, "", {}});
-        out.back().name = out.back().layout() + ", " + std::to_string(micro_batches) + " micro-batches";
+      for (stage_places& on : places_in(machine_, machine_.devices() / places, options_.axes)) {
+        const std::string name = on.text() + ", " + std::to_string(micro_batches) + " micro-batches";
+        out.push_back({never, std::move(on), name, {}});
       }
     }
     return out;
@@ -220,7 +216,7 @@ class staged_search {
 
   const graph_of_rows& model_;
   const long rows_;
-  const machine& machine_;
+  const machine_pools& machine_;
   const staged_options& options_;
   std::vector<std::unique_ptr<model_in>> models_;
   std::mutex telling_;
@@ -233,7 +229,7 @@ class staged_search {
 
 /// The fastest plan of so many rows a step in two stages or more; nothing if none fits. Throws bad_input for options
 /// that no search can have, and a `model` that makes another than it is asked for.
-inline std::optional<staged_plan> search_stages(const graph_of_rows& model, long rows, const machine& m,
+inline std::optional<staged_plan> search_stages(const graph_of_rows& model, long rows, const machine_pools& m,
                                                 const staged_options& options) {
   check(options, rows, m);
   if (!model) throw bad_input("there is no model: the function that makes it is empty");

@@ -42,11 +42,12 @@ class usual_stages {
  public:
   /// `model` in so many passes of one size; `layout` says on how many places, and how many stages each has, which are
   /// interleaved if they are several. Throws bad_input where the model has fewer layers than stages.
-  usual_stages(graph_of_passes model, const staged_layout& layout, int micro_batches, const machine& m,
+  usual_stages(graph_of_passes model, const staged_layout& layout, int micro_batches, const machine_pools& m,
                const machine_options& options)
       : model_(std::move(model)), g_(model_(std::min(micro_batches, 3 * layout.places))),
         planned_(g_, options.lowered_for), layout_(layout), micro_batches_(micro_batches), machine_(m),
-        stage_(innermost(m, layout.inside.devices())), of_all_(m, layout.whole()), options_(options),
+        places_(m, layout.inside, layout.places, layout.pools), stage_(places_.one_place(places_.pool(0))),
+        of_all_(places_.seen_from(places_.pool(0)), layout.whole()), options_(options),
         kept_(detail::decided(planned_, layout.inside, options)),
         less_(detail::decided(planned_, layout.inside, options, {}, true)),
         search_(g_, layout.inside, kept_, stage_, options, &planned_.again),
@@ -54,7 +55,7 @@ class usual_stages {
         ends_(equal_ends(segments_.found, layout.stages())), times_(stage_, layout.inside, options.known),
         runs_(g_, segments_, less_, stage_pricing(g_, layout.inside, less_, times_, options.lowered_for).prices(),
               true),
-        borders_(detail::borders_of(g_, segments_, m, layout.inside, layout.places, options.lowered_for.real_bytes)) {
+        borders_(g_, segments_, places_, options.lowered_for.real_bytes) {
     layout_.costs.clear(), layout_.first.clear();
     layout_.schedule = layout_.chunks > 1 ? "interleaved" : "1f1b";
     for (std::size_t s = 0; s + 1 < ends_.size(); ++s)
@@ -66,11 +67,10 @@ class usual_stages {
   std::optional<staged_usual> price(const named_plan& p) {
     const std::optional<evaluated> e = search_.usual(p);
     if (!e) return std::nullopt;
-    const long memory = options_.memory > 0 ? options_.memory : machine_.device.memory;
     staged_usual out{p.name, "all kept", layout_, ends_, e->p.choices};
     set_price(out);
     for (const auto& [called, choices] : leaner(e->p.choices, less_)) {
-      if (out.price.peak <= memory || options_.recompute == recomputing::none) break;
+      if (bytes_over(out.price, places_, options_.memory) <= 0 || options_.recompute == recomputing::none) break;
       out.kept = called, out.choices = choices;
       out.needs.push_back(out.price.peak);
       set_price(out);
@@ -87,7 +87,7 @@ class usual_stages {
       for (const std::size_t n : part.nodes) choices.push_back(u.choices[n]);
       chosen.push_back(part.option(choices, g_.passes));
     }
-    u.layout.costs = detail::costs_of(chosen, ends_, borders_);
+    u.layout.costs = borders_.costs_of(chosen, ends_);
     target on = options_.lowered_for;
     on.prices = &of_all_;
     u.plan = shard(g_, less_, u.choices);
@@ -99,8 +99,9 @@ class usual_stages {
   const detail::planned_graph planned_;
   staged_layout layout_;
   const int micro_batches_;
-  const machine& machine_;
-  const machine stage_;
+  const machine_pools& machine_;
+  const placed_pools places_;
+  const machine stage_;  // of the first place, as if all were like it: it says in which order things are sent
   const described_prices of_all_;
   const machine_options options_;
   const decision_graph kept_, less_;
@@ -109,7 +110,7 @@ class usual_stages {
   const std::vector<int> ends_;
   described_times times_;
   const run_costs runs_;
-  const std::vector<border_cost> borders_;
+  const detail::stage_borders borders_;
 };
 
 }  // namespace cfp

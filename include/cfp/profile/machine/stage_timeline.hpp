@@ -29,14 +29,20 @@ struct stage_timeline {
   double idle() const { return idle_share(ms, busy); }
 };
 
+/// How the streams of a rank go beside one another.
+struct stream_pace {
+  double contention = 1;  ///< how many times longer work takes beside communication, and that beside work
+  double hand_over = 0;   ///< milliseconds until one goes on that waited for another
+};
+
 namespace detail {
 
 class stage_simulation {
  public:
-  stage_simulation(const std::vector<program>& along, const std::vector<std::vector<double>>& ms, double contention,
-                   double hand_over, bool is_alone = false, std::vector<stream_events>* seen = nullptr)
-      : along_(along), ms_(ms), contention_(contention), hand_over_(hand_over), is_alone_(is_alone), seen_(seen),
-        ranks_(along.size()) {
+  stage_simulation(const std::vector<program>& along, const std::vector<std::vector<double>>& ms,
+                   std::vector<stream_pace> paces, bool is_alone = false, std::vector<stream_events>* seen = nullptr)
+      : along_(along), ms_(ms), paces_(std::move(paces)), is_alone_(is_alone), seen_(seen), ranks_(along.size()) {
+    paces_.resize(along.size());
     if (seen != nullptr) seen->assign(along.size(), {});
     for (std::size_t r = 0; r < along.size(); ++r) ranks_[r].order = order_of(along[r]);
   }
@@ -115,12 +121,12 @@ class stage_simulation {
     const auto at = static_cast<std::size_t>(x.beside[stream].front().at);
     return x.waits(at) ? nullptr : &along_[r].code[at];
   }
-  double rate(std::size_t r) const { return ranks_[r].beside_works ? 1 / contention_ : 1; }
+  double rate(std::size_t r) const { return ranks_[r].beside_works ? 1 / paces_[r].contention : 1; }
   double side_rate(std::size_t r, std::size_t stream) const {
     const instruction& mine = *first_of(r, stream);
     const bool slowed =
         ranks_[r].begun || (mine.crosses() && !is_alone_ && ranks_[static_cast<std::size_t>(mine.with)].begun);
-    return slowed ? 1 / contention_ : 1;
+    return slowed ? 1 / paces_[r].contention : 1;
   }
 
   // Issues what takes no time of operators, and begins the next that does.
@@ -132,7 +138,7 @@ class stage_simulation {
       if (i.beside) {
         came(r);
         std::deque<issued>& own = x.beside[static_cast<std::size_t>(stream_of(i))];
-        own.push_back({static_cast<int>(x.at), takes + (own.empty() && !i.crosses() ? hand_over_ : 0)});
+        own.push_back({static_cast<int>(x.at), takes + (own.empty() && !i.crosses() ? paces_[r].hand_over : 0)});
         continue;
       }
       if (x.waits(x.at)) {
@@ -143,7 +149,7 @@ class stage_simulation {
       if (!(takes > 0)) continue;
       x.begun = true;
       x.begun_at = now_;
-      x.left = takes + (std::exchange(x.waited, false) ? hand_over_ : 0);
+      x.left = takes + (std::exchange(x.waited, false) ? paces_[r].hand_over : 0);
       return;
     }
   }
@@ -186,7 +192,7 @@ class stage_simulation {
 
   const std::vector<program>& along_;
   const std::vector<std::vector<double>>& ms_;
-  const double contention_, hand_over_;
+  std::vector<stream_pace> paces_;
   const bool is_alone_;  // nobody waits for another rank
   std::vector<stream_events>* const seen_;
   std::vector<rank> ranks_;
@@ -196,18 +202,17 @@ class stage_simulation {
 }  // namespace detail
 
 /// Simulates a step of programs that `lower_stages` made. `ms[r][i]` is the time of instruction i of program r alone,
-/// of a send and its receive the same; `contention` and `hand_over` as for one program. Throws bad_input for programs
-/// that wait for one another. `seen`: gets what it saw of each.
+/// of a send and its receive the same; `paces`: of each program's rank. Throws bad_input for programs that wait for one
+/// another. `seen`: gets what it saw of each.
 inline stage_timeline simulate(const std::vector<program>& along, const std::vector<std::vector<double>>& ms,
-                               double contention = 1, double hand_over = 0,
-                               std::vector<stream_events>* seen = nullptr) {
-  return detail::stage_simulation(along, ms, contention, hand_over, false, seen).run();
+                               const std::vector<stream_pace>& paces = {}, std::vector<stream_events>* seen = nullptr) {
+  return detail::stage_simulation(along, ms, paces, false, seen).run();
 }
 
 /// The same, each program by itself: what it sends or receives takes its time, and the other one is always there.
 inline stage_timeline simulate_apart(const std::vector<program>& along, const std::vector<std::vector<double>>& ms,
-                                     double contention = 1, double hand_over = 0) {
-  return detail::stage_simulation(along, ms, contention, hand_over, true).run();
+                                     const std::vector<stream_pace>& paces = {}) {
+  return detail::stage_simulation(along, ms, paces, true).run();
 }
 
 }  // namespace cfp

@@ -29,7 +29,7 @@ class dapple_latency {
   }
   /// With a stage before that ends before layer `end`, and what it sends.
   dapple_latency behind(const stage_problem& p, const stage_option& o, int end) const {
-    const border_cost send = p.border && end < p.layers ? p.border(end) : border_cost{};
+    const border_cost send = p.border && end < p.layers ? p.border(0, end) : border_cost{};
     const bool sends = send.forward > 0 || send.backward > 0;
     return (sends ? behind(send.forward, send.backward, 0) : *this).behind(o.forward, o.backward, o.update);
   }

@@ -16,10 +16,10 @@ namespace cfp::inline v0_1 {
 class fastest_options {
  public:
   explicit fastest_options(const stage_problem& of) : problem(of) {
-    problem.options = [this, all = of.options](int first, int end) -> const std::vector<stage_option>& {
+    problem.options = [this, all = of.options](int, int first, int end) -> const std::vector<stage_option>& {
       const auto [at, is_new] = chosen_.try_emplace({first, end});
       if (is_new)
-        for (const stage_option& o : all(first, end)) add(at->second, o);
+        for (const stage_option& o : all(0, first, end)) add(at->second, o);
       return at->second;
     };
   }

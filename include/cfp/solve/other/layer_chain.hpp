@@ -63,12 +63,12 @@ class chain_stages {
   explicit chain_stages(layer_chain of) : chain(std::move(of)) {
     problem.layers = chain.layers(), problem.stages = chain.stages, problem.micro_batches = chain.micro_batches;
     problem.memory = chain.memory;
-    problem.options = [this](int first, int end) -> const std::vector<stage_option>& {
+    problem.options = [this](int, int first, int end) -> const std::vector<stage_option>& {
       const auto [at, is_new] = options_.try_emplace({first, end});
       if (is_new) combine(first, end, {}, at->second);
       return at->second;
     };
-    if (!chain.border.empty()) problem.border = [this](int at) { return chain.sent(at); };
+    if (!chain.border.empty()) problem.border = [this](int, int at) { return chain.sent(at); };
   }
   chain_stages(const chain_stages&) = delete;
   chain_stages& operator=(const chain_stages&) = delete;

@@ -59,7 +59,7 @@ void walk_stages(const stage_problem& p, staged_schedule kind, const stage_range
   for (int left = 1; left <= r.most; ++left)
     for (int first = 0; first + left <= p.layers; ++first)
       for (int end = left > 1 ? first + 1 : p.layers; end + left - 1 <= p.layers; ++end)
-        for (const stage_option& o : p.options(first, end)) {
+        for (const stage_option& o : p.options(p.stages - left, first, end)) {
           if (!fits(p, kind, o, left)) continue;
           for (int devices = r.devices == 0 ? 0 : o.devices; devices <= r.devices; ++devices)
             visit(stage_step{left, first, end, devices, &o});
@@ -117,7 +117,7 @@ class least_partition {
 /// What is sent over the border behind a stage, there and back; nothing behind the last.
 inline double sent_behind(const stage_problem& p, int end) {
   if (!p.border || end >= p.layers) return 0;
-  const border_cost send = p.border(end);
+  const border_cost send = p.border(0, end);
   return send.forward + send.backward;
 }
 

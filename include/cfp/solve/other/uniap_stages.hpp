@@ -18,7 +18,8 @@ inline double uniap_time(const stage_problem& p, const std::vector<int>& ends,
                          const std::vector<stage_option>& chosen) {
   double sum = 0, longest = 0;
   for (std::size_t s = 0; s < chosen.size(); ++s) {
-    const border_cost send = p.border && s + 1 < chosen.size() ? p.border(ends[s]) : border_cost{};
+    const border_cost send =
+        p.border && s + 1 < chosen.size() ? p.border(static_cast<int>(s) + 1, ends[s]) : border_cost{};
     for (const double t : {chosen[s].forward + chosen[s].backward, send.forward + send.backward})
       sum += t, longest = std::max(longest, t);
   }
