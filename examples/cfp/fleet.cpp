@@ -28,12 +28,14 @@ cfp::fleet fleet_of(const arguments& a) {
 }
 
 void check_alone(const arguments& a) {
-  for (const char* const option : {"--machine", "--mesh", "--stages", "--plan", "--explain", "--axes"})
+  for (const char* const option : {"--machine", "--mesh", "--plan", "--explain", "--axes"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": --fleet asks which machine and mesh; leave one out");
   for (const char* const option :
        {"--against", "--profile", "--profile-mode", "--tolerance", "--deadline", "--share-gpus"})
     if (a.is_given(option)) throw bad_input("--fleet simulates and runs nothing: leave out " + std::string(option));
+  if (!a.stages.empty() && a.stages != std::vector<int>{0})
+    throw bad_input("--stages: --fleet asks how many places there are; say 0, for any number");
   if (a.backend != "threads") throw bad_input("--backend: plans for a fleet are simulated, leave it out");
 }
 
@@ -41,6 +43,18 @@ double cheapest_hour(const cfp::fleet_plan& f) {
   double out = f.offers.front().hourly;
   for (const cfp::fleet_offer& x : f.offers) out = std::min(out, x.hourly);
   return out;
+}
+
+void save(const arguments& a, const arguments& sized, const cfp::fleet_offer& taken) {
+  if (!taken.in_stages) {
+    if (!a.save_plan.empty()) taken.plan.save_plan(a.save_plan);
+    if (!a.save_header.empty()) taken.plan.save_header(a.save_header);
+    return;
+  }
+  cfp::stages_plan p = *taken.in_stages;
+  p.model = a.model + " " + make_model(sized, p.plan.rows, a.layers, 1).sizes;  // of a micro-batch
+  if (!a.save_plan.empty()) p.save_plan(a.save_plan);
+  if (!a.save_header.empty()) p.save_header(a.save_header);
 }
 
 }  // namespace
@@ -60,6 +74,10 @@ int plan_in_fleet(const arguments& a) {
   cfp::fleet_question q;
   if (a.budget > 0) q.budget = a.budget;
   if (a.least == "devices") q.wanted = cfp::fleet_question::least_devices;
+  if (!a.stages.empty()) {
+    q.in_stages = [&](long some) { return make_model(sized, some, a.layers, 1).forward; };
+    q.rows = sized.batch;
+  }
   const cfp::fleet_plan found = cfp::plan_for(net.forward, all, o, q);
   clear_progress();
   if (found.count(cfp::fleet_offer::above_budget) == static_cast<int>(found.offers.size()))
@@ -74,13 +92,14 @@ int plan_in_fleet(const arguments& a) {
     throw bad_input("no plan for " + all.name + (a.budget > 0 ? " within the budget" : "") +
                     " fits; take another --fleet, a smaller --batch or more --micro-batches" +
                     (a.budget > 0 ? ", or a larger --budget" : ""));
-  std::cout << "\nleast " << a.least << ": " << taken->devices << " of " << taken->machine << '\n' << taken->plan;
+  std::cout << "\nleast " << a.least << ": " << cfp::detail::devices_text(*taken) << '\n';
+  if (taken->in_stages) std::cout << *taken->in_stages;
+  else std::cout << taken->plan;
   nlohmann::ordered_json summary = cfp::fleet_json(found, step_tokens);
   summary["least"] = a.least;
   summary["taken"] = {{"machine", taken->machine}, {"devices", taken->devices}};
   answer(a, summary.dump(1));
-  if (!a.save_plan.empty()) taken->plan.save_plan(a.save_plan);
-  if (!a.save_header.empty()) taken->plan.save_header(a.save_header);
+  save(a, sized, *taken);
   return 0;
 }
 

@@ -151,6 +151,53 @@ TEST_CASE("Astra: equal machines give the answer of one of them; of twice the pr
   CHECK_THROWS_AS(plan_for(forward, f, measured), bad_input);
 }
 
+TEST_CASE("Astra: pools that are joined are on the front where nothing beats them, pruned or not", "[heavy]") {
+  const auto layers_of = [](long rows) {
+    families::transformer c = tiny_config();
+    c.layers = 3, c.batch = rows, c.sequence = 64;
+    return families::decoder(c);
+  };
+  const graph forward = layers_of(8);
+  std::mt19937 random(8);
+  int joined = 0, beaten = 0;
+  for (int n = 0; n < 3; ++n) {
+    fleet f;
+    f.name = "drawn", f.currency = "EUR";
+    for (const char* const label : {"first", "second"}) {
+      const double speed = 1 + static_cast<double>(random() % 4);
+      machine m = plain_machine(mesh_of({2}), 1e9 * speed, 1e9 * speed, 1e-8, {{1e-6, 2e8}});
+      m.name = label, m.device.memory = 1l << 40;
+      f.pools.push_back({label, m, speed * (1 + static_cast<double>(random() % 3))});
+    }
+    f.between = f.pools[0].on.levels[0];
+    fleet_question all;
+    all.in_stages = layers_of, all.rows = 8, all.prune = false;
+    machine_plan_options o = float32();
+    o.unfused = true;
+    const fleet_plan every = plan_for(forward, f, o, all);
+    CHECK(every.offers.size() == 8);  // 1 and 2 of each, and these with one another
+    all.prune = true;
+    const fleet_plan some = plan_for(forward, f, o, all);
+    CHECK(points(some.front()) == points(every.front()));
+    beaten += some.count(fleet_offer::beaten);
+    for (const fleet_offer* x : some.front()) joined += x->parts.size() > 1;
+    for (const fleet_offer& x : every.offers)
+      if (x.state == fleet_offer::planned) {
+        CHECK(x.ms >= x.least_ms);
+        CHECK(x.in_stages.has_value() >= (x.parts.size() > 1));
+      }
+    const std::string text = fleet_text(every, 512);
+    const std::vector<const fleet_offer*> best = every.front();
+    for (const fleet_offer& x : every.offers) {
+      const bool is_best = std::count(best.begin(), best.end(), &x) > 0;
+      if (x.parts.size() > 1) CHECK((text.find(x.machine) != std::string::npos) == is_best);
+    }
+    f.between.reset();
+    CHECK(plan_for(forward, f, o, all).offers.size() == 4);
+  }
+  CHECK(joined > 0);
+}
+
 TEST_CASE("the fewest devices that fit are those of all parts", "[heavy]") {
   const graph forward = model();
   std::mt19937 random(7);
@@ -196,6 +243,10 @@ TEST_CASE("a fleet's file says what is wrong with it, and what it is") {
   CHECK(with("4}]", "4}, {\"machine\": \"a\", \"price\": 1}]") ==
         "my.json: pools name the machine 'a' twice; name it once, with all its devices");
   CHECK(with("}]}", "}]").find("my.json: line 1") == 0);
+  CHECK(with("4}]", R"(4}], "between": {"bandwidth": 1e9, "latency": 1e-5})") == "taken");
+  CHECK(with("4}]", R"(4}], "between": {"bandwidth": -1, "latency": 1e-5})") ==
+        "my.json: between.bandwidth must be bytes per second from 1.0 to 1e+15, got -1");
+  CHECK(with("4}]", R"(4}], "between": {"bandwidth": 1e9})") == "my.json: between must have 'latency'");
 }
 
 }  // namespace fleets_tests

@@ -6,9 +6,12 @@
 
 #include <cfp/profile/machine/fleet.hpp>
 #include <cfp/session/plan_for.hpp>
+#include <cfp/session/plan_in_stages.hpp>
 
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cfp::inline v0_1 {
@@ -18,18 +21,24 @@ struct fleet_question {
   enum wanted_t { front, least_devices } wanted = front;
   double budget = std::numeric_limits<double>::infinity();  ///< most that all devices may cost in an hour
   bool prune = true;  ///< do not plan for what a bound says is no answer; false: for tests
+  /// The model of so many rows, and those of a step: plans in stages are looked for too, in pools together where the
+  /// fleet says what joins them. None: no stages.
+  forward_of_rows in_stages{};
+  long rows = 0;
 };
 
-/// A part of a machine.
+/// A part of a machine, or of two that are joined.
 struct fleet_offer {
   enum state_t { planned, unfit, above_budget, beaten, not_asked };
-  std::string machine{};
+  std::string machine{};  ///< "a100-8", "4 of a100-8 + 8 of h100-8"
   int devices = 0;
-  double hourly = 0;    ///< price of all its devices
-  double least_ms = 0;  ///< that no plan there is below
+  std::vector<std::pair<std::size_t, int>> parts{};  ///< of which pools of the fleet, how many devices
+  double hourly = 0;                                 ///< price of all its devices
+  double least_ms = 0;                               ///< that no plan there is below
   state_t state = not_asked;
   double ms = std::numeric_limits<double>::infinity();  ///< of the fastest plan's step
-  machine_plan plan{};                                  ///< of what was planned
+  machine_plan plan{};                                  ///< of what was planned on one machine, without stages
+  std::optional<stages_plan> in_stages{};               ///< where that is the fastest, or all there is
 
   double price() const { return hourly * ms / 3.6e6; }  ///< of a step
   double least_price() const { return hourly * least_ms / 3.6e6; }

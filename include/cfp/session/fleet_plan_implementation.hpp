@@ -17,14 +17,27 @@ namespace cfp::inline v0_1 {
 
 namespace detail {
 
-/// The parts of all machines, and what no plan there takes less than.
-inline std::vector<fleet_offer> offers_of(const fleet& f, const graph& g, const machine_plan_options& o) {
+/// The parts of all machines, and, joined, of every two of them; and what no plan there takes less than.
+inline std::vector<fleet_offer> offers_of(const fleet& f, const graph& g, const machine_plan_options& o, bool joined) {
   std::vector<fleet_offer> out;
-  for (const fleet::pool& p : f.pools)
-    for (const int devices : counts_of(p.on)) {
-      fleet_offer x{p.name, devices, p.price * devices};
-      x.least_ms = least_step_ms(g, p.on.device, bytes_of(o.type), devices);
-      out.push_back(std::move(x));
+  std::vector<double> on_one;  // milliseconds, of each pool
+  for (std::size_t i = 0; i < f.pools.size(); ++i) {
+    const fleet::pool& p = f.pools[i];
+    on_one.push_back(least_step_ms(g, p.on.device, bytes_of(o.type), 1));
+    for (const int devices : counts_of(p.on))
+      out.push_back({p.name, devices, {{i, devices}}, p.price * devices, on_one[i] / devices});
+  }
+  const std::size_t single = out.size();
+  for (std::size_t a = 0; joined && a < single; ++a)
+    for (std::size_t b = a + 1; b < single; ++b) {
+      const fleet_offer &x = out[a], &y = out[b];
+      if (x.parts[0].first == y.parts[0].first) continue;
+      out.push_back(
+          {std::to_string(x.devices) + " of " + x.machine + " + " + std::to_string(y.devices) + " of " + y.machine,
+           x.devices + y.devices,
+           {x.parts[0], y.parts[0]},
+           x.hourly + y.hourly,
+           1 / (1 / x.least_ms + 1 / y.least_ms)});
     }
   return out;
 }
@@ -53,6 +66,29 @@ inline bool is_beaten(const fleet_offer& x, const std::vector<fleet_offer>& by) 
   });
 }
 
+// Plans for an offer: with stages and without, where that is asked for and can be.
+inline void plan_offer(fleet_offer& x, const graph& forward, const fleet& f, const machine_plan_options& o,
+                       const fleet_question& q) {
+  machine_plan_options there = o;
+  if (o.tell)
+    there.tell = [&](const progress& now) {
+      const std::string on = x.parts.size() > 1 ? x.machine : std::to_string(x.devices) + " of " + x.machine;
+      return o.tell({on + ": " + now.what, now.share});
+    };
+  std::vector<machine> parts;
+  for (const auto& [pool, devices] : x.parts) parts.push_back(innermost(f.pools[pool].on, devices));
+  if (parts.size() == 1) {
+    x.plan = plan_for(forward, part_of(f.pools[x.parts[0].first].on, x.devices), there);
+    if (x.plan.fits()) x.ms = x.plan.meshes.front().fastest()->ms;
+  }
+  if (q.in_stages && x.devices > 1) {
+    const machine_pools all = parts.size() == 1 ? machine_pools(parts[0]) : machine_pools(parts, *f.between);
+    std::optional<stages_plan> p = plan_in_stages(q.in_stages, q.rows, all, there);
+    if (p && p->plan.price.ms < x.ms) x.ms = p->plan.price.ms, x.in_stages = std::move(p);
+  }
+  x.state = x.ms < std::numeric_limits<double>::infinity() ? fleet_offer::planned : fleet_offer::unfit;
+}
+
 }  // namespace detail
 
 CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machine_plan_options& o,
@@ -62,7 +98,8 @@ CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machi
   if (!o.table.empty() || o.measure_on.ms)
     throw bad_input("a table of operators is of one kind of device, a fleet has several; leave it out");
   const graph g = differentiate(refine(checked(forward)), checked(in_micro_batches(o.how, o.micro_batches)));
-  fleet_plan out{f.name, f.currency, detail::offers_of(f, g, o)};
+  if (q.in_stages && q.rows < 1) throw bad_input("rows of a step must be 1 or more, are " + std::to_string(q.rows));
+  fleet_plan out{f.name, f.currency, detail::offers_of(f, g, o, q.in_stages && f.between)};
   int fits_on = std::numeric_limits<int>::max();  // so many devices
   for (fleet_offer* const x : detail::in_order(out.offers, q)) {
     if (x->hourly > q.budget) {
@@ -74,18 +111,8 @@ CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machi
       x->state = fleet_offer::beaten;
       continue;
     }
-    const auto p =
-        std::find_if(f.pools.begin(), f.pools.end(), [&](const fleet::pool& of) { return of.name == x->machine; });
-    machine_plan_options there = o;
-    if (o.tell)
-      there.tell = [&](const progress& now) {
-        return o.tell({std::to_string(x->devices) + " of " + x->machine + ": " + now.what, now.share});
-      };
-    x->plan = plan_for(forward, detail::part_of(p->on, x->devices), there);
-    x->state = x->plan.fits() ? fleet_offer::planned : fleet_offer::unfit;
-    if (!x->plan.fits()) continue;
-    x->ms = x->plan.meshes.front().fastest()->ms;
-    fits_on = std::min(fits_on, x->devices);
+    detail::plan_offer(*x, forward, f, o, q);
+    if (x->state == fleet_offer::planned) fits_on = std::min(fits_on, x->devices);
   }
   return out;
 }

@@ -25,23 +25,35 @@ inline std::string state_text(const fleet_offer& x) {
   return "more devices than needed";
 }
 
+inline std::string devices_text(const fleet_offer& x) {
+  return x.parts.size() > 1 ? x.machine : std::to_string(x.devices) + " of " + x.machine;
+}
+
 inline std::string plan_name(const fleet_offer& x) {
+  if (x.in_stages) {
+    const staged_layout& l = x.in_stages->plan.layout;
+    return printed("%d places of %s, %s", l.places, to_string(l.inside).c_str(), l.schedule.c_str());
+  }
   const machine_plan::on_mesh& on = x.plan.meshes.front();
   return on.mesh + " " + on.fastest()->plan;
 }
 
 }  // namespace detail
 
-/// A line for each part of a machine; those of the front are marked. `step_tokens`: tokens of a step; `tokens`: of all
-/// the training, if they are known: what it takes and costs.
+/// A line for each part of a machine, and for those that are joined and of the front, which are marked. `step_tokens`:
+/// tokens of a step; `tokens`: of all the training, if they are known: what it takes and costs.
 inline std::string fleet_text(const fleet_plan& f, double step_tokens, double tokens = 0) {
   using detail::printed;
   const std::vector<const fleet_offer*> front = f.front();
-  std::string out = printed("%-18s %7s %9s   %-13s %10s %12s%s   %s\n", f.name.c_str(), "devices",
+  const auto is_best = [&](const fleet_offer& x) { return std::find(front.begin(), front.end(), &x) != front.end(); };
+  int wide = 18;
+  for (const fleet_offer* const x : front) wide = std::max(wide, static_cast<int>(x->machine.size()));
+  std::string out = printed("%-*s %7s %9s   %-13s %10s %12s%s   %s\n", wide, f.name.c_str(), "devices",
                             (f.currency + "/h").c_str(), "a step", "tokens/s", (f.currency + "/Mtoken").c_str(),
                             tokens > 0 ? printed(" %9s %12s", "days", f.currency.c_str()).c_str() : "", "plan");
   for (const fleet_offer& x : f.offers) {
-    out += printed("%-18s %7d %9.2f   ", x.machine.c_str(), x.devices, x.hourly);
+    if (x.parts.size() > 1 && !is_best(x)) continue;
+    out += printed("%-*s %7d %9.2f   ", wide, x.machine.c_str(), x.devices, x.hourly);
     if (x.state != fleet_offer::planned) {
       out += detail::state_text(x) + "\n";
       continue;
@@ -49,7 +61,7 @@ inline std::string fleet_text(const fleet_plan& f, double step_tokens, double to
     const double steps = tokens / step_tokens;
     out += printed("%10.1f ms %10.0f %12.4g", x.ms, 1000 * step_tokens / x.ms, 1e6 * x.price() / step_tokens) +
            (tokens > 0 ? printed(" %9.1f %12.0f", steps * x.ms / 8.64e7, steps * x.price()) : "") + " " +
-           (std::find(front.begin(), front.end(), &x) != front.end() ? "* " : "  ") + detail::plan_name(x) + "\n";
+           (is_best(x) ? "* " : "  ") + detail::plan_name(x) + "\n";
   }
   return out +
          printed("*: none takes less of both time and money; planned %d of %zu",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct fleet {
   };
   std::string name{}, currency{};
   std::vector<pool> pools{};
+  std::optional<interconnect> between{};         ///< what joins pools; none: a plan lives in one
   std::map<std::string, std::string> sources{};  ///< of prices, in words
 };
 

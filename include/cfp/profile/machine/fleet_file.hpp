@@ -22,7 +22,7 @@ class fleet_reader : json_reader<invalid_machine> {
 
   fleet run(const std::function<machine(const std::string&)>& machine_of) {
     const json all = parsed();
-    only(all, "the file", {"name", "currency", "pools", "sources"}, "fleets");
+    only(all, "the file", {"name", "currency", "pools", "between", "sources"}, "fleets");
     fleet out;
     out.name = text(member(all, "the file", "name"), "name");
     out.currency = text(member(all, "the file", "currency"), "currency");
@@ -33,6 +33,7 @@ class fleet_reader : json_reader<invalid_machine> {
         refuse("pools name the machine '" + out.pools.back().name + "' twice; name it once, with all its devices");
     }
     if (out.pools.empty()) refuse("pools must name a machine or more");
+    if (const auto between = all.find("between"); between != all.end()) out.between = links(*between);
     if (const auto sources = all.find("sources"); sources != all.end())
       for (const auto& [entry, source] : object(*sources, "sources").items())
         out.sources[entry] = text(source, "sources." + entry);
@@ -40,6 +41,20 @@ class fleet_reader : json_reader<invalid_machine> {
   }
 
  private:
+  interconnect links(const json& value) const {
+    only(value, "between", {"bandwidth", "latency"}, "the links between pools");
+    interconnect out;
+    out.name = "between pools";
+    out.bandwidth = within(member(value, "between", "bandwidth"), "between.bandwidth", "bytes per second", 1, 1e15);
+    out.latency = within(member(value, "between", "latency"), "between.latency", "seconds", 0, 10);
+    return out;
+  }
+  double within(const json& value, const std::string& owner, const std::string& unit, double least, double most) const {
+    if (!value.is_number() || !(value.get<double>() >= least && value.get<double>() <= most))
+      refuse(owner + " must be " + unit + " from " + text_of(least) + " to " + text_of(most) + ", got " + shown(value));
+    return value.get<double>();
+  }
+  static std::string text_of(double x) { return json(x).dump(); }
   fleet::pool pool(const json& value, const std::string& owner,
                    const std::function<machine(const std::string&)>& machine_of) const {
     only(value, owner, {"machine", "price", "devices"}, "pools of a fleet");
