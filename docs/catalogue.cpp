@@ -131,6 +131,8 @@ int main() {
       "ALiBi, arXiv 2108.12409");
   entry<windowed_t>("scores", "Scores where q - k is below the window, else -infinity. Scalar: window.",
                     "Longformer, arXiv 2004.05150");
+  entry<same_document_t>("scores, the number of each query's document, and of each key's",
+                         "Scores of keys of the query's document, else -infinity.", "");
   std::printf("## Movement\n\n");
   entry<copy_t>("x", "x.", "");
   entry<split_qkv_t>("x", "Query, key and value of a fused projection.", "");

@@ -164,6 +164,18 @@ void add_machine(CLI::App& app, arguments& a) {
   app.add_flag("--unfused", a.unfused, "with --machine: every operator by itself, not as kernels for GPUs fuse them");
 }
 
+void add_course(CLI::App& app, arguments& a) {
+  app.add_option("--lengths", a.lengths,
+                 "with --machine: plans for sequences of these lengths, separated by commas, each priced for all of "
+                 "them, as many tokens a step (--batch times --seq), and what it takes to change")
+      ->delimiter(',')
+      ->check(within(1, 1 << 24));
+  app.add_option("--then", a.then,
+                 "with --machine: plans for what it may become, machines by name or file, separated by commas; "
+                 "NAME:DEVICES is a part of one. Each is priced on all of them, and what it takes to change")
+      ->delimiter(',');
+}
+
 void add_fleet(CLI::App& app, arguments& a) {
   app.add_option("--fleet", a.fleet,
                  "machines with prices, of examples/fleets by name or a file of that format: plan for parts of all of "
@@ -321,7 +333,7 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
         ->check(within(c.run == &program::compare ? 1 : 0, 100000))
         ->capture_default_str();
   if (c.has(describes)) add_machine(app, a);
-  if (c.run == &program::plan) add_fleet(app, a);
+  if (c.run == &program::plan) add_course(app, a), add_fleet(app, a);
   if (c.run == &program::analyse)
     app.add_flag("--rules", a.rules, "of a graph: say what every operator may be split by");
   program::refuse_empty_values(app);

@@ -35,7 +35,9 @@ struct arguments {
   long memory = 0;
   bool explain = false, unfused = false;
   std::string recompute = "where-needed";
-  std::vector<int> stages;  ///< places along them; 0: any
+  std::vector<int> stages;        ///< places along them; 0: any
+  std::vector<long> lengths;      ///< of sequences, a plan for each
+  std::vector<std::string> then;  ///< machines in the place of the first, a plan for each
   std::string fleet, least = "time";
   double budget = 0, tokens_in_all = 0;  ///< of a fleet: most an hour may cost, 0: any; tokens of the training
   double tolerance = 0.02, plan_seconds = 0, together = 0;

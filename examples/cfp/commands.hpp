@@ -10,6 +10,7 @@ struct arguments;
 
 int plan(const arguments&);            ///< finds a plan, for ranks here or for a machine that is described
 int plan_in_stages(const arguments&);  ///< the same in stages, for a machine that is described
+int plan_course(const arguments&);     ///< for sequences of several lengths, or a machine that becomes another
 int plan_in_fleet(const arguments&);   ///< which machine of several, and how much of it
 int run(const arguments&);             ///< plans, verifies and compares
 int verify(const arguments&);          ///< plans, and trains like one rank or says where not

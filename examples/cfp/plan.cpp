@@ -93,6 +93,7 @@ int plan(const arguments& a) {
   for (const char* const option : {"--budget", "--tokens", "--least"})
     if (a.fleet.empty() && a.is_given(option))
       throw bad_input(std::string(option) + ": it is of several machines to choose among, give --fleet too");
+  if (!a.lengths.empty() || !a.then.empty()) return plan_course(a);
   if (!a.fleet.empty()) return plan_in_fleet(a);
   if (!a.machine.empty() && a.is_given("--plan")) throw bad_input(nothing + "--plan");
   check_planning(a);

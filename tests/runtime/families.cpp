@@ -2,7 +2,11 @@
 #include "../catch.hpp"
 
 #include <cfp/families/families.hpp>
+#include <cfp/families/packed_rows.hpp>
+#include <cfp/model/random_words.hpp>
 #include <cfp/session/check_gradients.hpp>
+#include <cfp/session/session.hpp>
+#include <cfp/solve/packing.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -240,6 +244,65 @@ TEST_CASE("what a configuration says and no family here models is refused by its
   CHECK_THAT(t5(R"("is_gated_act": true)"), Catch::StartsWith(file + "'is_gated_act' must be false, is true"));
   CHECK_THAT(t5(R"("num_decoder_layers": 3)"), Catch::StartsWith(file + "'num_decoder_layers' must be 2, is 3"));
   CHECK_THAT(refused(R"({"model_type": "mamba"})"), Catch::Contains("must be \"gpt2\" or \"opt\" or "));
+}
+
+TEST_CASE("Hydraulis: documents packed into rows train as each in a row of its own does, on one rank and on two",
+          "[heavy]") {
+  std::vector<std::vector<std::int32_t>> documents;
+  for (const long length : {5, 12, 3, 7, 2, 9, 4, 6}) {
+    documents.emplace_back();
+    for (long i = 0; i < length; ++i)
+      documents.back().push_back(static_cast<std::int32_t>(random_words(4, 0, 100 * documents.size() + i).v[0] % 32));
+  }
+  const long longest = 12;
+  std::vector<long> lengths;
+  for (const std::vector<std::int32_t>& d : documents) lengths.push_back(static_cast<long>(d.size()));
+  const auto alone = [&](long) {  // the rest of each row has no targets, and comes behind
+    batch out;
+    std::vector<std::int32_t> tokens, targets, positions;
+    for (const std::vector<std::int32_t>& d : documents)
+      for (std::size_t i = 0; i < static_cast<std::size_t>(longest); ++i) {
+        tokens.push_back(i < d.size() ? d[i] : 0);
+        targets.push_back(i + 1 < d.size() ? d[i + 1] : ignored_target);
+      }
+    for (long i = 0; i < longest; ++i) positions.push_back(static_cast<std::int32_t>(i));
+    out["tokens"] = tokens, out["targets"] = targets, out["positions"] = positions;
+    return out;
+  };
+  for (const char* const name : {"gpt2", "mistral-7b"}) {
+    transformer t = smallest(read_decoder(carried(name)));
+    t.sequence = longest, t.batch = static_cast<long>(documents.size()), t.ignored_targets = true;
+    const bool learned = t.position == position_kind::learned;
+    session_options o{.mesh = "x=1", .type = number::float64};
+    const std::vector<double> expected = session(decoder(t), o)
+                                             .train(
+                                                 [&](long n) {
+                                                   batch b = alone(n);
+                                                   if (!learned) b.erase("positions");
+                                                   return b;
+                                                 },
+                                                 5)
+                                             .loss;
+    const packed_rows rows(documents, packed_few(lengths, longest), 4, longest, learned);
+    CHECK(rows.size() == 4);  // of 8 as they are
+    t.batch = 4, t.packed = true;
+    for (const char* const mesh : {"x=1", "x=2"}) {
+      o.mesh = mesh;
+      const std::vector<double> found = session(decoder(t), o).train(rows, 5).loss;
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t s = 0; s < found.size(); ++s) CHECK(found[s] == Approx(expected[s]).epsilon(1e-11));
+    }
+    gradient_options g;
+    g.mesh = "data=2", g.plans = 2, g.elements = 3;
+    const gradient_check c = check_gradients(decoder(t), g);
+    INFO(c.json());
+    CHECK(c.holds());
+  }
+  CHECK_THROWS_AS(packed_rows({{1, 2, 3}}, {{0}}, 1, 2), bad_input);
+  CHECK_THROWS_AS(packed_rows({{1}}, {{0}}, 1, 2), bad_input);
+  CHECK_THROWS_AS(packed_rows({{1, 2}}, {{1}}, 1, 2), bad_input);
+  CHECK_THROWS_AS(packed_rows({}, {}, 1, 2), bad_input);
+  CHECK_THROWS_AS(packed_rows({{1, 2}}, {std::vector<int>(300, 0)}, 1, 1024), bad_input);
 }
 
 }  // namespace families_tests

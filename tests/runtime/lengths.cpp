@@ -101,20 +101,20 @@ TEST_CASE("Hydraulis: every sequence goes to one pipeline that takes it, and no 
     pipelines[0].longest = 12;
     std::vector<long> lengths;
     for (int n = d.below(8); n > 0; --n) lengths.push_back(1 + d.below(12));
-    const dispatched found = dispatch(lengths, pipelines);
+    const dispatched found = dispatch_sequences(lengths, pipelines);
     CAPTURE(seed, lengths.size(), pipelines.size());
     check_dispatch(lengths, pipelines, found);
     REQUIRE(found.gap() == 0);
     REQUIRE(found.ms == Approx(by_trying_all(lengths, pipelines)));
     uneven += found.imbalance() > 1.01;
-    const dispatched quickly = dispatch(lengths, pipelines, 0);  // what is known at once
+    const dispatched quickly = dispatch_sequences(lengths, pipelines, 0);  // what is known at once
     check_dispatch(lengths, pipelines, quickly);
     REQUIRE(quickly.bound <= found.ms * (1 + 1e-12));
   }
   CHECK(uneven > 20);
-  CHECK_THROWS_AS(dispatch({5}, {{4, 1, 1}}), bad_input);
-  CHECK_THROWS_AS(dispatch({5}, {}), bad_input);
-  CHECK_THROWS_AS(dispatch({5}, {{8, -1, 1}}), bad_input);
+  CHECK_THROWS_AS(dispatch_sequences({5}, {{4, 1, 1}}), bad_input);
+  CHECK_THROWS_AS(dispatch_sequences({5}, {}), bad_input);
+  CHECK_THROWS_AS(dispatch_sequences({5}, {{8, -1, 1}}), bad_input);
 }
 
 TEST_CASE("Hydraulis: of skewed lengths the longest pipeline is nearer to the mean than with packing to one length") {
@@ -123,7 +123,7 @@ TEST_CASE("Hydraulis: of skewed lengths the longest pipeline is nearer to the me
     const long longest = 16384;
     const std::vector<long> lengths = skewed(random, 256, longest);
     const std::vector<sequence_pipeline> pipelines(4, {longest, 1e-6, 1e-3});
-    const dispatched found = dispatch(lengths, pipelines, 20000);
+    const dispatched found = dispatch_sequences(lengths, pipelines, 20000);
     check_dispatch(lengths, pipelines, found);
     // Micro-batches of one length, in order, dealt out one by one.
     std::vector<double> load(4, 0);

@@ -105,13 +105,28 @@ inline constexpr struct softmin_t : op<"... width, ..., ... -> ... width", softm
   }};
 } softmin;
 
+/// Numbers of documents, of indices; the operand before them says how many there are.
+inline constexpr struct numbered_t : op<"..., ... -> ...", numbered_t> {
+  static constexpr int index_operand = 1;
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T, long number) {
+    return static_cast<T>(static_cast<double>(number));
+  }
+} numbered;
+inline constexpr struct weighted_rows_t : op<"b h q k, b q -> b h q k", weighted_rows_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T weight) {
+    return x * weight;
+  }
+} weighted_rows;
+
 inline constexpr auto reshape = op<"b (h d) s -> h b s d">{};
 inline constexpr auto sum_rows = op<"a b c -> b c">{};
 
 inline own_kernels all_kernels() {
   return kernels_of<weigh_t, swiglu_t, weighted_square_t, causal_square_t, elementary_t, row_min_t, row_sum_t,
-                    softmin_dot_t, softmin_input_t, softmin_t, std::remove_const_t<decltype(reshape)>,
-                    std::remove_const_t<decltype(sum_rows)>>();
+                    softmin_dot_t, softmin_input_t, softmin_t, numbered_t, weighted_rows_t,
+                    std::remove_const_t<decltype(reshape)>, std::remove_const_t<decltype(sum_rows)>>();
 }
 
 // The graphs: one operator each (or the few that belong together), its operands weights, ending in a loss.
@@ -405,6 +420,14 @@ inline std::vector<example> examples() {
     const tensor x = windowed(w(m, "x", {d("b", 4), d("h", 4), {"q", length}, {"k", length}}), 3.0),
                  max = masked_max(x, 0.7, cfp::causal);
     return masked_softmax(x, max, masked_sum(x, max, 0.7, cfp::causal), 0.7, cfp::causal);
+  });
+  put("softmax in documents", [](model& m, const sizes& d) {
+    const long length = d.of("q", 8);
+    const dimension b = d("b", 4), s{"~s", length};
+    const tensor y = w(m, "y", {b, s}), of = numbered(y, m.input("index", {b, s}, element::index, {0, 0, 3}));
+    const tensor x = same_document(w(m, "x", {b, d("h", 4), {"q", length}, {"k", length}}), of, of),
+                 max = masked_max(x, 0.7, cfp::causal), sum = masked_sum(x, max, 0.7, cfp::causal);
+    return weighted_rows(masked_softmax(x, max, sum, 0.7, cfp::causal), y);
   });
   put("swiglu", [](model& m, const sizes& d) {
     return swiglu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));

@@ -68,6 +68,7 @@ inline constexpr jax_operator jax_operators[] = {
      "(x, n, by, h, q, k):\n"
      "    slope = jnp.exp(-5.545177444479562 / n * jnp.where(h < n, h + 1, h - n + 0.5))\n"
      "    return x + (by * slope * (k - q)).astype(x.dtype)\n"},
+    {"same_document", "(x, of_query, of_key):\n    return jnp.where(of_query == of_key, x, -inf)\n"},
     {"windowed", "(x, window, q, k):\n    return jnp.where(q - k < window, x, -inf)\n"},
     {"chosen_sum", "(gate, place):\n    return jnp.where(place != 0, gate, 0.0)\n"},
     {"dispatch", "(place, c):\n    return jnp.where(jnp.abs(place) == c + 1, 1.0, 0.0)\n"},

@@ -13,6 +13,13 @@ namespace cfp::inline v0_1::families {
 
 namespace decoder_detail {
 
+// The number of each token's document in its row, which every layer reads.
+constexpr tensor documents_of(model& net, const transformer& t) {
+  for (int v = 0; v < net.recorded.value_count(); ++v)
+    if (net.recorded[v].role == value_role::input && net.recorded[v].label == "documents") return {&net, v};
+  return net.input("documents", {{"batch", t.batch}, {"~sequence", t.sequence}}, element::real, {1.0, 0.0});
+}
+
 // Shares of what each query sees, of scores before they are scaled.
 constexpr tensor shares(tensor score, const transformer& t, long layer) {
   const double scale =
@@ -20,6 +27,10 @@ constexpr tensor shares(tensor score, const transformer& t, long layer) {
   if (t.score_cap > 0) score = soft_cap(score, t.score_cap / scale);
   if (t.position == position_kind::slopes)
     score = add_slopes(score, static_cast<double>(std::bit_floor(static_cast<unsigned long>(t.heads))), 1 / scale);
+  if (t.packed) {
+    const tensor documents = documents_of(*score.net, t);
+    score = same_document(score, documents, documents);
+  }
   if (t.has_window(layer)) score = windowed(score, static_cast<double>(t.window));
   const double reach = t.sees_ahead ? everywhere : causal;
   const tensor max = masked_max(score, scale, reach), sum = masked_sum(score, max, scale, reach);

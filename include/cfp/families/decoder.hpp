@@ -33,8 +33,8 @@ inline tensor embedded(model& net, const transformer& t, tensor words, tensor to
   tensor x{};
   if (t.position == position_kind::learned) {
     const tensor positions = table(t.names.positions, "positions", t.positions + t.skipped_positions);
-    const tensor found = lookup(words, tokens);
-    x = add_rows(found, lookup(positions, at));
+    const tensor found = lookup(words, tokens), placed = lookup(positions, at);
+    x = t.packed ? add(found, placed) : add_rows(found, placed);
   } else {
     x = lookup(words, tokens);
   }
@@ -107,9 +107,11 @@ tensor decoder_of(model& net, const transformer& t, Layer&& layer) {
   } else {
     const tensor tokens = indices(net, "tokens", {batch, sequence}, t.vocabulary);
     targets = net.input("targets", {batch, sequence}, element::index, below);
-    const tensor at = t.position == position_kind::learned
-                          ? indices(net, "positions", {sequence}, t.positions + t.skipped_positions)
-                          : tokens;
+    const auto places = [&](std::initializer_list<dimension> dims) {
+      return indices(net, "positions", dims, t.positions + t.skipped_positions);
+    };
+    const bool learned = t.position == position_kind::learned;
+    const tensor at = !learned ? tokens : t.packed ? places({batch, sequence}) : places({sequence});
     words = net.weight(model::join(t.names.words, "weight"), {vocabulary, embedding}, {0, t.deviation});
     x = decoder_detail::embedded(net, t, words, tokens, at);
   }

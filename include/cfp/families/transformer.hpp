@@ -164,6 +164,7 @@ struct transformer {
   long batch = 4, sequence = 128;
   bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
   long period = 1;               ///< layers are equal every so many
+  bool packed = false;           ///< rows are of several documents, whose tokens see only one another (`packed_rows`)
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 
   constexpr long head_depth() const { return depth > 0 ? depth : width / heads; }

@@ -28,8 +28,8 @@ using catalogue =
             logits_max_t, logits_sum_t, detail::cross_entropy_input_t, cross_entropy_t, counted_targets_t, mean_of_t,
             split_heads_t, merge_heads_t, split_groups_t, merge_groups_t, add_positions_t, rotary_t,
             detail::rotary_input_t, slowed_rotary_t, detail::slowed_rotary_input_t, rotary_pairs_t,
-            detail::rotary_pairs_input_t, add_slopes_t, windowed_t, chosen_sum_t, dispatch_t, combine_t,
-            combine_gates_t, set_max_t, set_second_t, of_chosen_sets_t, first_choices_t, gate_mass_t, square_norm_t,
-            clip_factor_t, square_sum_t, clipped_t, relative_square_t, relative_square_of_matrix_t>;
+            detail::rotary_pairs_input_t, add_slopes_t, windowed_t, same_document_t, chosen_sum_t, dispatch_t,
+            combine_t, combine_gates_t, set_max_t, set_second_t, of_chosen_sets_t, first_choices_t, gate_mass_t,
+            square_norm_t, clip_factor_t, square_sum_t, clipped_t, relative_square_t, relative_square_of_matrix_t>;
 
 }  // namespace cfp

@@ -211,4 +211,13 @@ inline constexpr struct windowed_t : op<"... q k -> ... q k; index q k", windowe
   }
 } windowed;
 
+/// Scores of keys that are of the same document as their query, where several lie in one row; others are as if they
+/// were hidden. Behind the scores: the number of each query's document, and of each key's.
+inline constexpr struct same_document_t : op<"b ... q k, b q, b k -> b ... q k", same_document_t> {
+  template <class T>
+  CFP_HOST_DEVICE static T apply(T x, T of_query, T of_key) {
+    return of_query < of_key || of_key < of_query ? T(-infinity<double>) : x;
+  }
+} same_document;
+
 }  // namespace cfp

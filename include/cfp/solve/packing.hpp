@@ -2,7 +2,7 @@
 // second of two stages of Hydraulis, arXiv 2412.07894.)
 #pragma once
 
-#include <cfp/solve/dispatch.hpp>
+#include <cfp/solve/sequence_dispatch.hpp>
 
 #include <algorithm>
 #include <cstddef>

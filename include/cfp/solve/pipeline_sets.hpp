@@ -2,7 +2,7 @@
 // that are quick with short ones. (Hydraulis' strategies, arXiv 2412.07894.)
 #pragma once
 
-#include <cfp/solve/dispatch.hpp>
+#include <cfp/solve/sequence_dispatch.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -64,7 +64,7 @@ inline pipeline_set best_pipeline_set(const std::vector<sequence_pipeline>& kind
       return;
     }
     ++out.looked_at;
-    dispatched plan = dispatch(lengths, all, most);
+    dispatched plan = dispatch_sequences(lengths, all, most);
     if (plan.ms < out.plan.ms) out.plan = std::move(plan), out.count = count;
   });
   return out;

@@ -190,8 +190,8 @@ class dispatch_search {
 
 /// The dispatch of the least time, looked for in about `most` steps: `gap` says how far from the least it may be, and
 /// is 0 where all were looked at. Throws bad_input for a sequence that no pipeline takes.
-inline dispatched dispatch(const std::vector<long>& lengths, const std::vector<sequence_pipeline>& pipelines,
-                           long most = 200000) {
+inline dispatched dispatch_sequences(const std::vector<long>& lengths, const std::vector<sequence_pipeline>& pipelines,
+                                     long most = 200000) {
   if (pipelines.empty()) throw bad_input("there is no pipeline to give sequences to");
   for (const sequence_pipeline& p : pipelines)
     if (!(p.square >= 0 && p.linear >= 0))
