@@ -143,9 +143,23 @@ refused "--mesh: --fleet asks which machine and mesh; leave one out" plan --mode
 for option in "--profile $dir/table.json" "--tolerance 0" "--deadline 3"; do
   refused "--fleet simulates and runs nothing: leave out ${option%% *}" plan --model "$tiny" --fleet rented $option
 done
-refused "no: cannot be read; give --fleet a file or one of rented" plan --model "$tiny" --fleet no
+refused "--stages: --fleet asks how many places there are; say 0, for any number" plan --model "$tiny" --fleet rented --stages 2
+for asked in "--lengths 8,16" "--then a100-8"; do
+  refused "${asked% *}: it is of a machine that is described, give --machine too" plan --model "$tiny" $asked
+  for option in "--stages 0" "--save-plan $dir/no.json" "--fleet rented" --explain; do
+    refused "${option% *}: ${asked% *} compares a plan for each; leave it out, or plan for one" plan --model "$tiny" --machine a100-8 $asked $option
+  done
+done
+refused "--lengths: --then has the same model on other machines; leave one out" plan --model "$tiny" --machine a100-8 --lengths 8 --then h100-8
+refused "--lengths: 8 stands twice" plan --model "$tiny" --machine a100-8 --lengths 8,8 --seq 16
+refused "--lengths: a step of 512 tokens (--batch times --seq) has no whole number of sequences of 12" plan --model "$tiny" --machine a100-8 --lengths 12 --seq 16
+refused "--then a100-8:3: a100-8 has whole parts of 1, 2, 4, 8 devices" plan --model "$tiny" --machine a100-8 --then a100-8:3 --seq 16
+refused "no: cannot be read; give --then a file" plan --model "$tiny" --machine a100-8 --then no --seq 16
+refused "no: cannot be read; give --fleet a file or one of rented, two_kinds" plan --model "$tiny" --fleet no
 echo '{"name": "mine", "currency": "EUR", "pools": [{"machine": "a100-8", "price": 0}]}' > "$dir/fleet.json"
 refused "fleet.json: pools[0].price must be what a device costs in an hour, above 0 and at most 1e6, got 0" plan --model "$tiny" --fleet "$dir/fleet.json"
+echo '{"name": "mine", "currency": "EUR", "pools": [{"machine": "a100-8", "price": 1}], "between": {"bandwidth": 0, "latency": 0}}' > "$dir/fleet.json"
+refused "fleet.json: between.bandwidth must be bytes per second from 1.0 to 1e+15, got 0" plan --model "$tiny" --fleet "$dir/fleet.json"
 refused "--budget 0.5: the cheapest part of rented GPUs costs 1.3 USD an hour" plan --model "$tiny" "${small[@]}" --fleet rented --budget 0.5
 refused "--seq 7: an image of " analyse --model vit-base --seq 7
 for option in --steps --save-state --load-state; do refused "compare takes no $option; cfp compare --help lists what it takes" compare --model "$tiny" $option 1; done

@@ -80,6 +80,11 @@ says "zero2, all recomputed" "$cfp" "${tight[@]}"
 # Which machine of several, and how much of it; where the time of a step goes.
 says "^least money: [0-9]+ of [a-z0-9-]+$" "$cfp" plan --model "$model" --fleet rented --batch 64 --seq 16 --tokens 1e9 --budget 90 --least money --save-plan "$folder/cheap.json"
 holds "$folder/out" "above the budget" "none takes less of both" "USD/Mtoken" "days"
+"$cfp" plan --model "$model" --layers 4 --fleet two_kinds --batch 64 --seq 16 --stages 0 > "$folder/out"
+holds "$folder/out" "planned 8 of 8" "least time: "
+# A plan for each of several lengths, and for what a machine may become.
+says "^64 tokens  +[0-9]: " "$cfp" plan --model "$model" --machine a100-8 --batch 64 --seq 16 --lengths 16,64
+says "^4 of 8x A100 80GB NVLink +[0-9]: " "$cfp" plan --model "$model" --machine a100-8 --batch 64 --seq 16 --then a100-8:4,h100-8
 says "^together +[0-9.]+$" "$cfp" explain --model "$model" --seq 16 --machine a100-pcie-4 --mesh x=4
 holds "$folder/out" "a step's time" "forward  " "backward  " "update  "
 # Plans in stages: where each begins, what it takes, and of what memory.
@@ -164,6 +169,8 @@ is_json "$cfp" plan --model "$model" --machine a100-8 --seq 16 --mesh x=8
 holds "$folder/out" '"terms"' '"beside_ms"'
 is_json "$cfp" plan --model "$model" --fleet rented --batch 64 --seq 16
 holds "$folder/out" '"offers"' '"front": true' '"taken"'
+is_json "$cfp" plan --model "$model" --machine a100-8 --batch 64 --seq 16 --lengths 16,64
+holds "$folder/out" '"conditions"' '"lost_bytes"'
 is_json "$cfp" train "${common[@]}" --steps 2 --summary "$folder/also.json"
 holds "$folder/out" '"training"'
 diff "$folder/out" "$folder/also.json"
