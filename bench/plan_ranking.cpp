@@ -299,10 +299,13 @@ int main(int argc, char** argv) {
         }
         const auto first = [&](std::vector<double> x) { return x.resize(named), x; };  // rivals are nearly equal
         const double agreement = rank_correlation(first(priced), first(measured));
+        const double accuracy =
+            1 - std::accumulate(error.begin(), error.end(), 0.0) / static_cast<double>(error.size());
         std::printf(
-            "rank correlation of named plans %.3f; evaluated times off by %.1f%% (median), at most %.1f%%; memory by "
-            "at most %.2f%%; %s\n",
-            agreement, 100 * median(error), 100 * *std::max_element(error.begin(), error.end()), 100 * memory,
+            "rank correlation of named plans %.3f; accuracy %.1f%% (1 - mean of |evaluated - measured| / measured); "
+            "evaluated times off by %.1f%% (median), at most %.1f%%; memory by at most %.2f%%; %s\n",
+            agreement, 100 * accuracy, 100 * median(error), 100 * *std::max_element(error.begin(), error.end()),
+            100 * memory,
             beaten ? "A PLAN BEATS THE FOUND ONE by more than 2%" : "no plan beats the found one by more than 2%");
         std::fflush(stdout);
         out["networks"].push_back({{"joined_by", joined},
@@ -311,6 +314,7 @@ int main(int argc, char** argv) {
                                    {"hand_over", costs.hand_over},
                                    {"rank_correlation", agreement},
                                    {"median_error", median(error)},
+                                   {"accuracy", accuracy},
                                    {"memory_error", memory},
                                    {"beaten", beaten},
                                    {"plans", list}});
