@@ -50,19 +50,19 @@ TEST_CASE("db-SP: a uniform mask is even, no other is more than that, and to bal
   int better = 0;
   for (int n = 0; n < 100; ++n)
     for (const auto& [by_heads, by_sequence] : {std::pair(1, 8), {8, 1}, {2, 4}, {4, 2}, {1, 1}}) {
-      CHECK(imbalance(block_loads::uniform(8, 16),
-                      split_in_order(block_loads::uniform(8, 16), by_heads, by_sequence)) == Approx(1));
-      CHECK(imbalance(block_loads::uniform(8, 16),
-                      balanced_split(block_loads::uniform(8, 16), by_heads, by_sequence)) == Approx(1));
+      CHECK(imbalance_of(block_loads::uniform(8, 16),
+                         split_in_order(block_loads::uniform(8, 16), by_heads, by_sequence)) == Approx(1));
+      CHECK(imbalance_of(block_loads::uniform(8, 16),
+                         balanced_split(block_loads::uniform(8, 16), by_heads, by_sequence)) == Approx(1));
       const block_loads w = drawn(random, 8, 16);
       const attention_split plain = split_in_order(w, by_heads, by_sequence),
                             even = balanced_split(w, by_heads, by_sequence);
-      REQUIRE(imbalance(w, plain) == Approx(by_definition(w, plain)));
-      REQUIRE(imbalance(w, even) == Approx(by_definition(w, even)));
-      REQUIRE(imbalance(w, plain) >= 1 - 1e-12);
-      REQUIRE(imbalance(w, even) >= 1 - 1e-12);
-      REQUIRE(imbalance(w, even) <= imbalance(w, plain));
-      better += imbalance(w, even) < imbalance(w, plain);
+      REQUIRE(imbalance_of(w, plain) == Approx(by_definition(w, plain)));
+      REQUIRE(imbalance_of(w, even) == Approx(by_definition(w, even)));
+      REQUIRE(imbalance_of(w, plain) >= 1 - 1e-12);
+      REQUIRE(imbalance_of(w, even) >= 1 - 1e-12);
+      REQUIRE(imbalance_of(w, even) <= imbalance_of(w, plain));
+      better += imbalance_of(w, even) < imbalance_of(w, plain);
       for (int g = 0; g < by_heads; ++g) {  // as many of all for each
         CHECK(std::count(even.group.begin(), even.group.end(), g) == 8 / by_heads);
         for (const auto* const at : {&even.query_at, &even.key_at})
@@ -79,8 +79,8 @@ TEST_CASE("db-SP: a uniform mask is even, no other is more than that, and to bal
 TEST_CASE("db-SP: heads that weigh 8 to 1 in two groups are 1.444 uneven as they lie, and even when placed") {
   block_loads w = block_loads::uniform(8, 1);
   for (int h = 0; h < 8; ++h) w(h, 0, 0) = 8 - h;
-  CHECK(imbalance(w, split_in_order(w, 2, 1)) == Approx(26.0 / 18));
-  CHECK(imbalance(w, balanced_split(w, 2, 1)) == Approx(1));
+  CHECK(imbalance_of(w, split_in_order(w, 2, 1)) == Approx(26.0 / 18));
+  CHECK(imbalance_of(w, balanced_split(w, 2, 1)) == Approx(1));
 }
 
 TEST_CASE("db-SP: degrees by density are those its own constants give, and always the quickest of all") {

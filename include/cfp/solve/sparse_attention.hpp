@@ -93,7 +93,7 @@ inline attention_split split_in_order(const block_loads& w, int by_heads, int by
 
 /// rho: what the rank that has most to do takes in each step around the ring, of the group that takes longest, over
 /// what each would take if all had the same. 1: even.
-inline double imbalance(const block_loads& w, const attention_split& s) {
+inline double imbalance_of(const block_loads& w, const attention_split& s) {
   const double even = w.total() / (s.by_heads * s.by_sequence);
   double worst = 0;
   for (int g = 0; g < s.by_heads; ++g) {
@@ -146,7 +146,7 @@ inline attention_split balanced_split(const block_loads& w, int by_heads, int by
   heads.group = out.group;
   attention_split best = plain;
   for (const attention_split* const s : {&heads, &out})
-    if (imbalance(w, *s) < imbalance(w, best)) best = *s;
+    if (imbalance_of(w, *s) < imbalance_of(w, best)) best = *s;
   return best;
 }
 
