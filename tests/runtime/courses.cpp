@@ -121,7 +121,7 @@ TEST_CASE("Rethinking: to plan again is no worse than to keep the plan, after li
 
 TEST_CASE("ParaDySe: plans by length fit while any does, and each is the fastest of all for its length", "[heavy]") {
   machine_plan_options o;
-  o.type = number::float32;
+  o.type = number::float32, o.mesh = "x=4";
   machine m = plain_machine(mesh_of({4}), 4e10, 4e10, 1e-7, {{1e-7, 1e9}});
   m.device.memory = 1l << 40;
   std::vector<condition> all;

@@ -38,26 +38,30 @@ class machine_search {
 
   /// Sums of parts, with the first share of what weights communicate.
   const cost_graph& costs() { return prices().counted.front(); }
+  double sum_of(const std::vector<int>& choices) { return folded_.time(costs(), choices); }
+  /// The best by these that makes some choices (>= 0).
+  solution best_with(const std::vector<int>& choices) {
+    return detail::solved(options_, folded_, [&, &sums = costs()] {
+      return solve(folded_.of(fixed(sums, choices)), options_.of_solver());
+    });
+  }
 
   /// Prices a plan by its program; where layers stand for many, by few of them.
   evaluated evaluate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
-    return folded_ ? estimate(label, choices, order)
-                   : evaluator_.whole(label, choices, order, folded_.time(costs(), choices));
+    return folded_ ? estimate(label, choices, order) : evaluator_.whole(label, choices, order, sum_of(choices));
   }
   /// The same by few of its equal segments, where they tell.
   evaluated estimate(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
-    return evaluator_.by_few(label, choices, order, folded_.time(costs(), choices));
+    return evaluator_.by_few(label, choices, order, sum_of(choices));
   }
 
   /// A plan people use, what it leaves open solved; nothing if the model or the mesh does not allow it.
   std::optional<evaluated> usual(const named_plan& p) { return with(p.name, follow(p, d_, mesh_), p.order); }
 
-  /// The best plan, by sums of parts, that makes some choices (>= 0).
+  /// That of `best_with`.
   std::optional<evaluated> with(const std::string& label, const std::vector<int>& choices, const schedule& order = {}) {
     const auto begin = clock::now();
-    const solution s = detail::solved(options_, folded_, [&, &sums = costs()] {
-      return solve(folded_.of(fixed(sums, choices)), options_.of_solver());
-    });
+    const solution s = best_with(choices);
     if (!s.feasible) return std::nullopt;
     evaluated out = estimate(label, s.choices, order);
     out.seconds = since(begin);
@@ -74,9 +78,8 @@ class machine_search {
     return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
   }
 
-  /// Alpa's plan, as one thing after the other that it leaves out is counted: each line the best plan of Alpa's
-  /// strategies for what is counted so far. The last step, to all strategies and the memory limit, is that to the plans
-  /// of `candidates`.
+  /// The best of Alpa's strategies as one thing after the other that it leaves out is counted; the last step, to all
+  /// strategies and the memory limit, is that to `candidates`.
   std::vector<evaluated> ladder() {
     std::vector<evaluated> out;
     const auto rung = [&](const char* counted, const priced_effects& effects) {
@@ -139,6 +142,19 @@ class machine_search {
     return ended(std::move(known));
   }
 
+  /// The plan to take has its program from here on; where layers stand for many, that of those there are.
+  void lower_found(priced_plans& out) {
+    if (evaluated* e = out.found(); e != nullptr && folded_) {
+      e->p.shards = shard(g_, d_, e->p.choices);
+      e->p.code = programs_.lowered(g_, e->p.shards, e->order);
+    }
+    for (evaluated* e = out.found(); e != nullptr && !e->whole && !folded_; e = out.found()) {
+      evaluated whole = evaluate(e->p.name, e->p.choices, e->order);
+      whole.seconds = e->seconds, whole.gap = e->gap;
+      *e = std::move(whole);
+    }
+  }
+
   /// Candidates alone, and a plan that makes some choices (>= 0), if any are given.
   priced_plans by_sums(const std::vector<int>& begin = {}) {
     priced_plans out;
@@ -176,17 +192,8 @@ class machine_search {
             std::move(within)};
   }
 
-  // The plan to take has its program; where layers stand for many, that of those there are.
   priced_plans ended(priced_plans out) {
-    if (evaluated* e = out.found(); e != nullptr && folded_) {
-      e->p.shards = shard(g_, d_, e->p.choices);
-      e->p.code = programs_.lowered(g_, e->p.shards, e->order);
-    }
-    for (evaluated* e = out.found(); e != nullptr && !e->whole && !folded_; e = out.found()) {
-      evaluated whole = evaluate(e->p.name, e->p.choices, e->order);
-      whole.seconds = e->seconds, whole.gap = e->gap;
-      *e = std::move(whole);
-    }
+    lower_found(out);
     out.least = evaluator_.least > 0 ? evaluator_.least : within_limit_.least_of_sums();
     out.limited = within_limit_.limited(), out.free_ms = within_limit_.free_ms();
     out.fitted = fitted_by_first_;

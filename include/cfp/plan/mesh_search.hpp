@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfp/core/bad_input.hpp>
+#include <cfp/plan/exchanged.hpp>
 #include <cfp/plan/three_axes.hpp>
 
 #include <algorithm>
@@ -126,7 +127,9 @@ inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, c
   detail::on_threads(options, three, [&](std::size_t i) {
     if (begins(i)) out[i] = detail::of_three_axes(planned, m, out[i].mesh, known, options);
   });
-  std::stable_sort(out.begin(), out.end(), [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
+  const auto faster = [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); };
+  std::stable_sort(out.begin(), out.end(), faster);
+  if (!out.empty()) detail::exchange_in(out.front(), planned, m, options);
   return out;
 }
 
