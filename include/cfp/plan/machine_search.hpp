@@ -32,8 +32,6 @@ class machine_search {
         programs_(g, again, mesh, options_, times_, conversions_.known), evaluator_(g, d, options_, programs_),
         folded_(d, again), of_others_(of_others), within_limit_(of_limit({options_.behind * of_others, {}})) {}
 
-  long limit() const { return options_.memory; }
-  /// Counts what was priced so far by measured figures and by described ones.
   const described_times& times() const { return times_; }
 
   /// Sums of parts, with the first share of what weights communicate.
@@ -96,14 +94,14 @@ class machine_search {
     return out;
   }
 
-  /// The best plans within the limit by their sums of parts, one per share of weights' communication that is counted:
-  /// different ones, not yet in order. Empty if nothing was found to fit.
+  /// The best within the limit by sums of parts, one per share of weights' communication; none if none was found to
+  /// fit.
   std::vector<evaluated> candidates() {
     return candidates(within_limit_, [](const cost_graph& sums) -> const cost_graph& { return sums; });
   }
 
-  /// Found plans, those people use, and Alpa's: the best of all for its costs, and the best within the limit where that
-  /// does not fit. Found ones first, then as many as time is left for.
+  /// Found plans, then, while there is time, those people use, and Alpa's: the best, and where that does not fit the
+  /// best within the limit.
   priced_plans compare() {
     priced_plans out;
     out.candidates = candidates(), out.bound = within_limit_.bound();
@@ -117,9 +115,8 @@ class machine_search {
     return ended(std::move(out));
   }
 
-  /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, and may
-  /// leave it and the state of weights on the host. Sums of parts are not what programs take, so that more choices may
-  /// find less: plans that compute all again, leave only state on the host, or nothing, are searched for beside them.
+  /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, or leave
+  /// it or state on the host. More choices may find less, by sums: each way alone is searched for beside them.
   priced_plans with_less_kept(priced_plans known) {
     std::vector<evaluated> less = candidates();
     const time_limit about = time_limit::near(priced_plans::fastest(less), of_others_, options_.unsure);
