@@ -99,7 +99,7 @@ class usual_stages {
   const detail::planned_graph planned_;
   staged_layout layout_;
   const int micro_batches_;
-  const machine_pools& machine_;
+  const machine_pools machine_;
   const placed_pools places_;
   const machine stage_;  // of the first place, as if all were like it: it says in which order things are sent
   const described_prices of_all_;
