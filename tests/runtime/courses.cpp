@@ -43,6 +43,10 @@ TEST_CASE("what is moved from plan to plan is what devices lack, element by elem
     return random_plan(g, mesh, decisions(g, parallel_blocks(g), mesh, axis_choice::regathered), random, 4);
   };
   std::int64_t lost = 0, moved = 0;
+  std::set<std::string> state;  // with that of the optimizer
+  for (const value& v : g.values)
+    if (v.producer < 0 && (v.role == value_role::weight || v.role == value_role::state))
+      state.insert(std::string(v.label.view()));
   for (const auto& [first, second] : {std::pair{mesh_of({2}), mesh_of({4})},
                                       {mesh_of({4}), mesh_of({3})},
                                       {mesh_of({2, 2}), mesh_of({4})},
@@ -53,7 +57,10 @@ TEST_CASE("what is moved from plan to plan is what devices lack, element by elem
     const state_move found = moved_state(was.code, g, next.code, g, before);
     std::vector<std::int64_t> received(before.size(), 0);
     std::int64_t gone = 0;
-    for (const auto& [label, b] : detail::resting_state(next.code, g)) {
+    const auto resting = detail::resting_state(next.code, g);
+    REQUIRE(resting.size() == state.size());
+    for (const auto& [label, b] : resting) {
+      REQUIRE(state.contains(label));
       const buffer& a = *detail::resting_state(was.code, g).at(label);
       const long width = b->bytes / elements(b->local);
       std::set<long> left;
@@ -121,6 +128,8 @@ TEST_CASE("Rethinking: to plan again is no worse than to keep the plan, after li
   CHECK(text.find("pays after") != std::string::npos);
   CHECK(course_json(found).dump().find("\"lost_bytes\"") != std::string::npos);
   CHECK_THROWS_AS(plan_course({}, o), bad_input);
+  o.optimizers = {optimizer_form::adamw_float32, optimizer_form::adamw_bfloat16};
+  CHECK_THROWS_AS(plan_course(all, o), bad_input);
 }
 
 TEST_CASE("no decision that is exchanged makes a found plan faster, and no plan within less memory is", "[heavy]") {

@@ -57,9 +57,12 @@ inline tensor_piece piece_of(const extents& whole, const partition& held, const 
 /// Of a program's state, by name, how a tensor rests on its devices.
 inline std::map<std::string, const buffer*> resting_state(const program& p, const graph& g) {
   std::map<std::string, const buffer*> out;
-  for (const buffer& b : p.buffers)
-    if (b.persistent && !b.left_over && b.value >= 0 && g[b.value].role == value_role::weight)
-      out.try_emplace(std::string(g[b.value].label.view()), &b);
+  for (const buffer& b : p.buffers) {
+    if (!b.persistent || b.left_over || b.value < 0) continue;
+    const value& v = g[b.value];
+    if (v.producer < 0 && (v.role == value_role::weight || v.role == value_role::state))
+      out.try_emplace(std::string(v.label.view()), &b);
+  }
   return out;
 }
 

@@ -25,9 +25,9 @@ struct course_plan {
 };
 
 /// Plans for each condition and prices every plan under every one: what is taken for one is no slower than what was
-/// found for another. A plan does not run where it does not fit the memory
-/// or divides nothing. What a change takes is what the device that gets most gets, through the slowest link of the
-/// machine it goes to. Throws bad_input as `plan_for` does, and where there is no condition.
+/// found for another. A plan does not run where it does not fit the memory, or a choice of it is not there. What a
+/// change takes is what the device that gets most gets, through the slowest link of the machine it goes to. Throws
+/// bad_input as `plan_for` does, where there is no condition, and for models that are not the same.
 course_plan plan_course(const std::vector<condition>& all, const machine_plan_options& options = {});
 
 }  // namespace cfp

@@ -33,8 +33,8 @@ inline std::optional<std::vector<int>> choices_like(const machine_plan& p, const
   return out;
 }
 
-/// Milliseconds of a step of a plan under another condition; infinity: it does not run there. `text`: with
-/// the names of its choices.
+/// Milliseconds of a step of a plan under another condition; infinity: it does not run there. `text`:
+/// with the names of its choices.
 inline double ms_of_plan(const machine_plan& p, const std::string& text, const graph& g, const machine& m,
                          const machine_plan_options& o) {
   constexpr double never = std::numeric_limits<double>::infinity();
@@ -73,7 +73,9 @@ CFP_INLINE course_plan plan_course(const std::vector<condition>& all, const mach
   if (all.empty()) throw bad_input("there is no condition to plan for");
   if (!o.table.empty() || o.measure_on.ms)
     throw bad_input("a table of operators says nothing of other conditions; leave it out");
-  const training how = in_micro_batches(o.how, o.micro_batches);
+  if (o.optimizers.size() > 1) throw bad_input("plans for several conditions are of one optimizer; name one");
+  training how = in_micro_batches(o.how, o.micro_batches);
+  if (!o.optimizers.empty()) how.optimizer = o.optimizers.front();
   course_plan out;
   std::vector<graph> graphs;
   std::vector<std::string> texts;  // of each plan its mesh and choices, by name
