@@ -85,8 +85,8 @@ class mesh_tables {
     return detail::decided(of.planned, inside_, options_, {}, may_recompute);
   }
   stage_costs priced(const staged_model& of, const decision_graph& d) {
-    const staged_layout layout{inside_, std::max(2, of.m.devices() / inside_.devices())};
-    return detail::priced_stages(of.planned, of.segments_of, d, of.m, layout, times_, options_.lowered_for,
+    const placed_pools places(of.m, inside_, std::max(2, of.m.devices() / inside_.devices()));
+    return detail::priced_stages(of.planned, of.segments_of, d, places, times_, options_.lowered_for,
                                  &conversions_.known);
   }
 
@@ -109,13 +109,13 @@ struct found {
 found least(const staged_model& of, std::deque<mesh_tables>& tables, int devices) {
   const int most = std::min(of.m.devices(), of.g.passes);
   const mesh_shape quarter = meshes_of(innermost(of.m, std::max(1, of.m.devices() / 4)), 1).front();
-  const std::vector<border_cost> borders =
-      detail::borders_of(of.g, of.segments_of, of.m, quarter, 4, sizeof(std::uint16_t));
+  const placed_pools quarters(of.m, quarter, 4);
+  const detail::stage_borders borders(of.g, of.segments_of, quarters, sizeof(std::uint16_t));
   std::map<std::pair<int, int>, std::vector<stage_option>> known;
   stage_problem p;
   p.layers = tables.front().segments(), p.micro_batches = of.g.passes;
   p.memory = static_cast<double>(of.m.device.memory);
-  p.border = [&](int, int at) { return borders[static_cast<std::size_t>(at)]; };
+  p.border = [&](int, int at) { return borders(1, at); };
   p.options = [&](int, int first, int end) -> const std::vector<stage_option>& {
     const auto [at, fresh] = known.try_emplace({first, end});
     if (fresh)
