@@ -94,7 +94,7 @@ inline void exchange_in(mesh_plans& of, const planned_graph& planned, const mach
                         const machine_options& options) {
   if (of.mesh.rank() > 2 || options.over() || of.plans.found() == nullptr) return;
   machine_search search(planned.g, of.mesh, of.decisions, m, options, &planned.again);
-  exchanged(search, of.decisions, options).add_to(of.plans, of.mesh.rank() == 1 ? 128 : 32);
+  exchanged(search, of.decisions, options).add_to(of.plans, of.mesh.rank() == 1 ? 32 : 16);
 }
 
 }  // namespace cfp::inline v0_1::detail
