@@ -163,7 +163,7 @@ TEST_CASE("no decision that is exchanged makes a found plan faster, and no plan 
       const solution s = search.best_with(some);
       if (!s.feasible || s.time > search.sum_of(found.best.choices) * (1 + options.unsure)) continue;
       ++exchanges;
-      CHECK(search.estimate("", s.choices).when.ms >= ms * (1 - 2e-4));
+      CHECK(search.estimate("", s.choices).when.ms >= ms * (1 - 1e-4 - 1e-9));  // less is not worth it
     }
   CHECK(exchanges > 10);
 }

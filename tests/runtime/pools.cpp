@@ -7,8 +7,10 @@
 #include <cfp/model/checked.hpp>
 #include <cfp/plan/stages/staged_search.hpp>
 #include <cfp/profile/machine/least_step.hpp>
+#include <cfp/session/session.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 
 namespace pools_tests {
@@ -144,6 +146,16 @@ TEST_CASE("a plan in pools says where its stages lie, where its time goes, and t
     CHECK(sum == Approx(p->plan.price.ms));
   }
   CHECK(!p->report().decisions.empty());
+  const std::string path = "plan_in_pools.json";
+  p->save_plan(path);
+  session_options of_ranks;
+  of_ranks.mesh = to_string(p->plan.layout.whole()), of_ranks.micro_batches = p->plan.micro_batches;
+  session s(found_stages_tests::model_of(p->plan.rows), of_ranks);
+  CHECK(s.use_plan(path).best.choices == p->plan.choices);
+  const verification v = s.verify(families::byte_text(some_text(), p->plan.rows, 64, 5, {}), 3);
+  INFO(v.json());
+  CHECK(v.holds());
+  std::remove(path.c_str());
 }
 
 TEST_CASE("what pools cannot be is said") {
