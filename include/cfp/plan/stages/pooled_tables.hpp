@@ -13,8 +13,8 @@ namespace cfp::inline v0_1::detail {
 
 class pooled_tables {
  public:
-  /// `of_pool`: in the order of pools, of the same segments, each within the memory of its own devices. `on` must outlive
-  /// it.
+  /// `of_pool`: in the order of pools, of the same segments, each within the memory of its own devices. `on` must
+  /// outlive it.
   pooled_tables(const placed_pools& on, std::vector<stage_tables> of_pool)
       : on_(on), of_pool_(std::move(of_pool)), speed_(of_pool_.size(), 1.0) {
     if (of_pool_.size() < 2) return;
