@@ -251,8 +251,10 @@ TEST_CASE("Hydraulis: documents packed into rows train as each in a row of its o
   std::vector<std::vector<std::int32_t>> documents;
   for (const long length : {5, 12, 3, 7, 2, 9, 4, 6}) {
     documents.emplace_back();
+    const std::uint64_t first = 100 * documents.size();
     for (long i = 0; i < length; ++i)
-      documents.back().push_back(static_cast<std::int32_t>(random_words(4, 0, 100 * documents.size() + i).v[0] % 32));
+      documents.back().push_back(
+          static_cast<std::int32_t>(random_words(4, 0, first + static_cast<std::uint64_t>(i)).v[0] % 32));
   }
   const long longest = 12;
   std::vector<long> lengths;
