@@ -36,7 +36,7 @@ std::set<long> held_by(const buffer& b, const graph& g, const program& p, int de
 
 }  // namespace
 
-TEST_CASE("what is moved from plan to plan is what devices lack, element by element", "[heavy]") {
+TEST_CASE("what is moved from plan to plan is what devices lack, element by element") {
   const graph g = differentiate(refine(forward_of(4, 16)));
   std::mt19937 random(3);
   const auto plan_on = [&](const mesh_shape& mesh) {

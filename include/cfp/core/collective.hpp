@@ -8,13 +8,24 @@
 
 namespace cfp::inline v0_1 {
 
-enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send };
+/// Beside those of MPI and NCCL: in a shift each device sends to the next one what lies at its border; in an all-scan
+/// (ZeCO, arXiv 2507.01004) what it leaves of what it was sent itself.
+enum class collective_kind : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  shift,
+  all_scan,
+  send
+};
 
-inline constexpr std::array<std::string_view, 6> collective_names = {"all_reduce", "all_gather", "reduce_scatter",
-                                                                     "all_to_all", "broadcast",  "send"};
+inline constexpr std::array<std::string_view, 8> collective_names = {
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "shift", "all_scan", "send"};
 
 /// Bytes sent per device. `whole` = bytes of the tensor as held before splitting over this axis, `n` = devices on it;
-/// of a send all that the one sends to the other.
+/// of a send, shift or all-scan all that the one sends to the other.
 constexpr long bytes_sent(collective_kind kind, long whole, long n) {
   switch (kind) {
     case collective_kind::all_reduce: return 2 * (n - 1) * whole / n;
@@ -22,6 +33,8 @@ constexpr long bytes_sent(collective_kind kind, long whole, long n) {
     case collective_kind::reduce_scatter:
     case collective_kind::broadcast: return (n - 1) * whole / n;
     case collective_kind::all_to_all: return (n - 1) * whole / (n * n);
+    case collective_kind::shift:
+    case collective_kind::all_scan:
     case collective_kind::send: return whole;
   }
   return 0;

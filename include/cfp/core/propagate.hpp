@@ -61,7 +61,8 @@ constexpr partition result_partition(const rule& r, int result, const assignment
 }
 
 /// Whether the sizes divide, every assigned factor may be split, only an addition lets partial sums through, and axes
-/// of size one are left alone.
+/// of size one are left alone. What is scanned may be split by one axis: a run hands on what one device leaves to the
+/// next.
 constexpr bool admissible(const rule& r, linearity lin, const factor_sizes& sizes, const assignment& a,
                           const mesh_shape& mesh) {
   for (int axis = 0; axis < mesh.rank(); ++axis) {
@@ -70,11 +71,11 @@ constexpr bool admissible(const rule& r, linearity lin, const factor_sizes& size
     if (mesh.size(axis) == 1) return false;
     if (f == assignment::partial && (lin != linearity::all || r.combine != reduction::sum)) return false;
     if (f < 0) continue;
-    if (r.stays_together(f)) return false;
-    long n = 1;
+    if (r.stays_together(f) && (!r.factors[f].scan || r.factors[f].whole)) return false;
+    long n = 1, axes = 0;
     for (int other = 0; other < mesh.rank(); ++other)
-      if (a.factor[other] == f) n *= mesh.size(other);
-    if (sizes[f] % n != 0) return false;
+      if (a.factor[other] == f) n *= mesh.size(other), ++axes;
+    if (sizes[f] % n != 0 || (r.factors[f].scan && axes > 1)) return false;
   }
   return true;
 }

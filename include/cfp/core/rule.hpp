@@ -44,6 +44,12 @@ struct rule {
       if (factors[i].label == label) return i;
     return -1;
   }
+  /// The factor that is scanned, or -1.
+  constexpr int scanned() const {
+    for (int i = 0; i < factors.size(); ++i)
+      if (factors[i].scan) return i;
+    return -1;
+  }
   /// Splitting it without communication is impossible, whatever the operands' partitions are.
   constexpr bool stays_together(int f) const { return factors[f].whole || factors[f].scan || factors[f].window >= 0; }
   /// Reduced over: in an operand, in no result. (A one-hot factor is carried by its index operand as well.)

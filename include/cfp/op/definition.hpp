@@ -95,7 +95,19 @@ constexpr sentence gradient_problem() {
 }
 
 template <class Op>
+constexpr sentence scan_problem() {
+  sentence s;
+  if ((bare_rule<Op>.scanned() >= 0) == (Op::body == op_body::scan)) return s;
+  say(s, Op::label(), ": its rule \"", Op::rule_source, "\" ",
+      Op::body == op_body::scan ? "scans nothing: mark the factor" : "scans; what is handed on must be known to run it: ",
+      Op::body == op_body::scan ? "" : "derive it from cfp::scan_op, or mark the factor `whole`");
+  return s;
+}
+
+template <class Op>
 consteval bool defined() {
+  if constexpr (constexpr sentence why = scan_problem<Op>(); !why.empty())
+    static_assert(scan_says_what_it_hands_on<said<shorten<why.count>(why)>>());
   if constexpr (!functor_fits<Op>()) {
     constexpr sentence why = functor_problem<Op>();
     static_assert(functor_takes_what_it_is_given<said<shorten<why.count>(why)>>());

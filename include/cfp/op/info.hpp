@@ -36,6 +36,15 @@ enum class op_body : std::uint8_t {
   update,      ///< optimizer step: results overwrite operands
   accumulate,  ///< adds the second operand to the first, in place; the first time it overwrites it
   routine,     ///< a kernel of its own that sees the whole of its `whole` factors
+  scan,        ///< along its `scan` factor every position is given what the one before it left (`handing`)
+};
+
+/// What a scan hands from position to position: the first operand as it is, or added to what came before, that times
+/// the second operand, if there is one.
+struct handing {
+  signed char step = 1;  ///< to the next position, or (-1) to the one before
+  bool around = false;   ///< what the last leaves goes to the first; else that is given zero
+  bool sums = false;
 };
 
 struct op_info {
@@ -48,6 +57,7 @@ struct op_info {
   int index_operand = -1;  ///< which operand holds indices
   int reach_scalar = -1;   ///< which scalar says how far ahead of the first coordinate the functor looks along the
                            ///< second: of what lies beyond it makes 0, or nothing where it takes a maximum
+  handing hands{};         ///< of a scan
   bool unit = false;       ///< its derivative along every operand is one
   bool statistic = false;  ///< a row statistic: the operator that takes it owns its gradient
   std::array<const op_info*, max_operands> slopes{};  ///< operators dz * d(functor)/d(operand i)

@@ -208,6 +208,7 @@ constexpr op_info make_info() {
   out.scalars = Op::scalars;
   out.index_operand = Op::index_operand;
   out.reach_scalar = Op::reach_scalar;
+  if constexpr (Op::body == op_body::scan) out.hands = Op::hands;
   out.unit = Op::unit;
   out.statistic = Op::statistic;
   if constexpr (Op::gradient.size() > 0) {

@@ -90,8 +90,9 @@ struct instruction {
     reshard,
     carry,   ///< between memory of the host and of the device
     narrow,  ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
-    send,    ///< to the rank that is elsewhere on the first axis of the mesh, along which stages lie
-    receive  ///< from it
+    send,     ///< to the rank that is elsewhere on the first axis of the mesh, along which stages lie
+    receive,  ///< from it
+    hand      ///< a scan: what a position leaves goes on to the next, and on a split factor to the next rank
   } kind = compute;
   int op = -1;           ///< the operation of the graph; else the one that wants the result first
   assignment assigned;   ///< compute: what it splits
@@ -101,10 +102,12 @@ struct instruction {
   bool again = false;    ///< of forward, once more before the backward operation that needs what was not kept
   bool nothing = false;  ///< the result is the operand's memory, as it is
   bool beside = false;   ///< runs on a stream beside that of operators, in order with others there (`schedule`)
-  int with = -1;         ///< send, receive: where that is
+  int with = -1;         ///< send, receive: where that is; hand: the axis that splits what is scanned, or -1
   int fusion = -1;       ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
 
-  constexpr bool communicates() const { return kind == reshard && step.communicates(); }
+  constexpr bool communicates() const {
+    return (kind == reshard && step.communicates()) || (kind == hand && with >= 0);
+  }
   constexpr bool crosses() const { return kind == send || kind == receive; }
   constexpr bool sends() const { return kind == send; }
   constexpr int crossed() const { return sends() ? in[0] : out[0]; }  ///< the buffer of one that does
