@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/families/in_pieces.hpp>
 #include <cfp/model/loss.hpp>
 #include <cfp/model/name_hash.hpp>
 #include <cfp/model/random_words.hpp>
@@ -145,7 +146,8 @@ inline tensor constant_like(model& net, tensor y, const std::string& label) {
     case 1: return net.input(label, {e(0)}, element::real, f);
     case 2: return net.input(label, {e(0), e(1)}, element::real, f);
     case 3: return net.input(label, {e(0), e(1), e(2)}, element::real, f);
-    default: return net.input(label, {e(0), e(1), e(2), e(3)}, element::real, f);
+    case 4: return net.input(label, {e(0), e(1), e(2), e(3)}, element::real, f);
+    default: return net.input(label, {e(0), e(1), e(2), e(3), e(4)}, element::real, f);
   }
 }
 
@@ -428,6 +430,31 @@ inline std::vector<example> examples() {
     const tensor x = same_document(w(m, "x", {b, d("h", 4), {"q", length}, {"k", length}}), of, of),
                  max = masked_max(x, 0.7, cfp::causal), sum = masked_sum(x, max, 0.7, cfp::causal);
     return weighted_rows(masked_softmax(x, max, sum, 0.7, cfp::causal), y);
+  });
+  const auto pieces = [](model& m, const sizes& d, const char* label) {
+    return w(m, label, {d("b", 2), d("h", 2), d("p", 4), d("s", 2), d("d", 3)});
+  };
+  put("pieces of neighbours", [pieces](model& m, const sizes& d) {
+    const tensor x = pieces(m, d, "x");
+    return std::array{from_before(x),        from_behind(x), from_before_around(x),
+                      from_behind_around(x), left_of(x),     right_of(x)};
+  });
+  put("sums of other pieces", [pieces](model& m, const sizes& d) {
+    const tensor x = pieces(m, d, "x");
+    return std::array{summed_before(x), summed_behind(x)};
+  });
+  put("states between pieces", [pieces](model& m, const sizes& d) {
+    const tensor x = pieces(m, d, "x"), kept = w(m, "kept", {d("b", 2), d("h", 2), d("p", 4), d("s", 2)});
+    return std::array{state_before(x, kept), state_behind(x, kept)};
+  });
+  put("attention of rounds", [](model& m, const sizes& d) {
+    const dimension b = d("b", 2), h = d("h", 2), depth = d("d", 4);
+    const auto piece = [&](const char* label) {
+      return in_pieces(w(m, label, {b, h, {"s", 2 * d.of("p", 4)}, depth}), size_of{"pieces", d.of("p", 4)});
+    };
+    const tensor q = piece("q"), k = piece("k"), v = piece("v");
+    return std::array{of_pieces(families::attention_in_pieces(q, k, v, 0.5, 3.0)),
+                      of_pieces(families::linear_attention(q, k, v))};
   });
   put("swiglu", [](model& m, const sizes& d) {
     return swiglu(w(m, "x", {d("a", 4), d("b", 8)}), w(m, "y", {d("a", 4), d("b", 8)}));

@@ -61,7 +61,7 @@ void check(const graph& g, const decision_graph& d, const mesh_shape& mesh, cons
   INFO("worst tensor " << apart.worst);
   CHECK(apart.parameters <= 1e-3);
   const auto seen = race(*ranks_for(p.code, own), {p.code}, g, text, {1, 3, {}});
-  CHECK(seen[0].sent == count_collectives(p.code, g));
+  CHECK(seen[0].sent == count_collectives(p.code, g, 0));
   CHECK(seen[0].peak_bytes >= p.code.arena_bytes + p.code.persistent_bytes());
   CHECK(seen[0].peak_bytes <= predicted_peak(p.code));
 }

@@ -26,6 +26,7 @@ concept device = requires(D& d, const places& where, const instruction& i, const
   d.meet(0, q);           // the queue goes on once the other has come to mark n
   d.mover(q);             // see host_mover
   d.coder(q);             // see host::coder
+  d.scanner(q);           // see host::scanner
   d.among(1u, q);         // the communicator along a set of mesh axes, a bit each, its calls in that queue
   d.pair(0, 1, true, q);  // that with the rank elsewhere on an axis alone
   d.set(1l);              // the step, which kernels read

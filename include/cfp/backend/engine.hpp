@@ -5,6 +5,7 @@
 #include <cfp/backend/compressed_conversion.hpp>
 #include <cfp/backend/conversion.hpp>
 #include <cfp/backend/device.hpp>
+#include <cfp/backend/handed.hpp>
 #include <cfp/backend/issued_passes.hpp>
 #include <cfp/backend/rank_memory.hpp>
 #include <cfp/program/schedule.hpp>
@@ -38,6 +39,8 @@ class engine : public loaded_program {
     for (std::size_t i = 0; i < p.code.size(); ++i) {
       step_of s{&p.code[i], {}, order.waits_for[i]};
       if (s.code->nothing) {
+      } else if (s.code->kind == instruction::hand) {
+        s.work = [this, i, h = handed_by(p, g, *s.code, on.rank())](const queue& q) { hand(i, h, q); };
       } else if (s.code->kind != instruction::compute && s.code->kind != instruction::narrow) {
         s.work = [this, i](const queue& q) { move(i, q); };
       } else {
@@ -141,7 +144,7 @@ class engine : public loaded_program {
       if (ticks) device_.tick(tick(i));
       device_.put(device_.main(), s.work);
       if (ticks) device_.tick(tick(i) + 1);
-      seconds_[i] = passed(s.code->kind == instruction::compute ? times_.kernels : times_.conversions);
+      seconds_[i] = passed(s.code->is_operator() ? times_.kernels : times_.conversions);
     }
     meet(last, device_.main());
     passed(times_.conversions);
@@ -222,6 +225,12 @@ class engine : public loaded_program {
     else if (code.crosses())
       run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, code.sends(), q));
     else as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { convert_as<U>(code, q); });
+    if (Device::immediate && code.beside) seconds_[i] = since(begin);
+  }
+  void hand(std::size_t i, const handed& h, const queue& q) {
+    const instruction& code = program_.code[i];
+    const auto begin = clock::now();
+    as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { run_handed<U>(device_, q, h, code, memory_); });
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
   }
   template <class U>

@@ -30,7 +30,7 @@ template <class Has>
 kernels_missing missing_in(const graph& g, const Has& has) {
   kernels_missing out;
   for (const operation& o : g.operations)
-    if (!has(*o.op)) out.emplace(o.op->type, o.op->label);
+    if (o.op->body != op_body::scan && !has(*o.op)) out.emplace(o.op->type, o.op->label);
   return out;
 }
 

@@ -36,7 +36,8 @@ struct collective_call {
     const char* element = type == 'f' ? "float" : type == 'i' ? "int" : type == 'u' ? "uint" : "bits";
     std::string s = " (" + (element + std::to_string(bits));
     if (kind == static_cast<int>(collective_kind::broadcast)) s += ", root " + std::to_string(root);
-    if (kind == static_cast<int>(collective_kind::send)) s += ", by member " + std::to_string(root);
+    if (kind < barrier_kind && is_between_two(static_cast<collective_kind>(kind)))
+      s += ", by member " + std::to_string(root);
     if (kind == static_cast<int>(collective_kind::all_reduce) ||
         kind == static_cast<int>(collective_kind::reduce_scatter))
       s += std::string(", ") + combines[static_cast<int>(combine)];

@@ -24,9 +24,9 @@ struct traffic {
   }
 
   /// Counts a call among `members`, `given` its count in bytes: of the whole, of a member's part of it, or of what a
-  /// member has for another; who receives a send sends nothing. Returns the bytes sent.
+  /// member has for another; who receives what another sends sends nothing. Returns the bytes sent.
   std::int64_t count(collective_kind kind, std::size_t given, std::size_t members, bool is_root = true) {
-    std::size_t all = kind == collective_kind::send && !is_root ? 0 : given;
+    std::size_t all = is_between_two(kind) && !is_root ? 0 : given;
     if (kind == collective_kind::all_gather || kind == collective_kind::reduce_scatter) all *= members;
     if (kind == collective_kind::all_to_all) all *= members * members;
     const std::int64_t sent = bytes_sent(kind, static_cast<long>(all), static_cast<long>(members));

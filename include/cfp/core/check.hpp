@@ -79,6 +79,13 @@ consteval bool operands_as_many_as_the_rule_has() {
   return true;
 }
 
+/// A rule scans, and what is handed on from position to position is not said; or the other way round.
+template <class Said, bool Holds = Said::silent>
+consteval bool scan_says_what_it_hands_on() {
+  static_assert(Holds, CFP_SAY("an operator that scans says what one position leaves to the next", Said{}));
+  return true;
+}
+
 /// A model calls an operator with something else than tensors, numbers and sizes.
 template <class Said, bool Holds = Said::silent>
 consteval bool call_has_tensors_numbers_and_sizes() {

@@ -49,11 +49,13 @@ inline void write_program(const program& p, const graph& g, const plan_names& na
     nlohmann::ordered_json one;
     if (i.sends()) one = {{"collective", "send"}, {"to", i.with}};
     else
-      one = {{"collective", collective_names[static_cast<std::size_t>(i.step.collective())]},
+      one = {{"collective", collective_names[static_cast<std::size_t>(collective_of(i, g))]},
              {"axis", axis_names(p.mesh, i.step)}};
     if (p.has_all_passes()) one["place"] = p.place;
     one["tensor"] = names.tensor(from.value);
-    one["bytes_sent"] = i.sends() ? from.bytes : bytes_sent(i.step, from.held, bytes, p.mesh);
+    one["bytes_sent"] = i.sends()                     ? from.bytes
+                        : i.kind == instruction::hand ? handed_bytes(p, g, i)
+                                                      : bytes_sent(i.step, from.held, bytes, p.mesh);
     j["collectives"].push_back(std::move(one));
   }
 }

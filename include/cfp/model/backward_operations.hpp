@@ -151,7 +151,7 @@ struct backward_operations {
     operation o;
     o.op = step.op;
     o.r.factors = from.r.factors;
-    for (factor& f : o.r.factors) f.one_hot = f.whole = false;
+    for (factor& f : o.r.factors) f.one_hot = f.whole = false, f.scan = f.scan && step.op->body == op_body::scan;
     o.sizes = from.sizes, o.first = from.first, o.whole = from.whole;
     const auto translate = [&](const pattern& p) {
       pattern out;

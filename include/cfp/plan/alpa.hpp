@@ -17,6 +17,8 @@ inline double alpa_cost(collective_kind kind, double bytes, double n, double bet
     case collective_kind::all_reduce: return 1 + 2 * sent + 0.01;
     case collective_kind::all_to_all: return 1 + sent / n * (n / 2) + 0.001;
     case collective_kind::reduce_scatter:
+    case collective_kind::shift:
+    case collective_kind::all_scan:
     case collective_kind::broadcast: return 1 + sent + 0.001;
     case collective_kind::send: break;  // it has none inside of a stage
   }

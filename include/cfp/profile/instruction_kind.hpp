@@ -101,7 +101,11 @@ inline instruction_kind kind_of(const instruction& i, const program& p, const gr
       for (const double x : c.op->scalars) out.size += " " + nlohmann::json(x).dump();
     return out;
   };
-  if (i.fusion < 0) return operator_kind(i);
+  if (i.fusion < 0) {
+    instruction_kind out = operator_kind(i);
+    if (i.communicates()) out.kind += " over " + axis_names(p.mesh, i.step);
+    return out;
+  }
   instruction_kind out;
   if (p.fusions[static_cast<std::size_t>(i.fusion)].pattern < 0) {  // the same on many tensors: how many of each size
     std::map<std::string, int> counts;

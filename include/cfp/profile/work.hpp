@@ -3,7 +3,7 @@
 
 #include <cfp/core/convert.hpp>
 #include <cfp/program/compressed_sum.hpp>
-#include <cfp/program/program.hpp>
+#include <cfp/program/handed.hpp>
 
 namespace cfp::inline v0_1 {
 
@@ -17,6 +17,12 @@ inline work_done work_of(const instruction& i, const program& p, const graph& g)
   work_done out;
   if (i.nothing) return out;
   const auto bytes = [&](int b) { return static_cast<double>(p[b].bytes); };
+  if (i.kind == instruction::hand) {
+    for (const buffer_numbers* some : {&i.in, &i.out})
+      for (const int b : *some) out.traffic += bytes(b);
+    if (i.communicates()) out.sent = static_cast<double>(handed_bytes(p, g, i));
+    return out;
+  }
   if (i.kind != instruction::compute) {
     for (int k = 0; k < (i.kind == instruction::narrow ? i.in.size() : 1); ++k)
       out.traffic += bytes(i.in[k]) + bytes(i.out[k]);

@@ -29,7 +29,7 @@ inline saved_values find_saved(const graph& g, const target& on) {
   };
   std::vector<bool> forward(g.values.size());  // computed there, and stored
   for (const instruction& i : p.code) {
-    if (i.kind != instruction::compute) continue;
+    if (!i.is_operator()) continue;
     const bool back = g.at(i.op).when != phase::forward;
     if (!back)
       for (const int b : i.out) forward[at(p[b].value)] = true;

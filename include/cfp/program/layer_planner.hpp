@@ -152,7 +152,7 @@ struct layer_planner {
 
   constexpr int next_operation(const program& p, std::size_t i) const {
     for (; i < p.code.size(); ++i)
-      if (p.code[i].kind == instruction::compute) return p.code[i].op;
+      if (p.code[i].is_operator()) return p.code[i].op;
     return g.size();
   }
 

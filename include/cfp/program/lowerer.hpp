@@ -1,6 +1,7 @@
 // Operations, one after another, into a program.
 #pragma once
 
+#include <cfp/program/handed.hpp>
 #include <cfp/program/held_buffers.hpp>
 
 #include <utility>
@@ -205,6 +206,7 @@ struct lowerer : held_buffers {
       i.nothing = true;
     }
     const buffer_numbers made = i.out;
+    if (o.op->body == op_body::scan) make_handing(out, i, o, [&](long bytes) { return scratch(out[i.in[0]], bytes); });
     out.code.push_back(std::move(i));
     for (int k = 0; k < o.results.size(); ++k)
       if (const int x = overwritten(o, k); x >= 0 && of(o.operands[x]).on_host >= 0)

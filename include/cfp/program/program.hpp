@@ -88,8 +88,8 @@ struct instruction {
   enum kind_t : std::uint8_t {
     compute,
     reshard,
-    carry,   ///< between memory of the host and of the device
-    narrow,  ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
+    carry,    ///< between memory of the host and of the device
+    narrow,   ///< makes numbers that products read from the wide ones weights rest in: out[k] from in[k]
     send,     ///< to the rank that is elsewhere on the first axis of the mesh, along which stages lie
     receive,  ///< from it
     hand      ///< a scan: what a position leaves goes on to the next, and on a split factor to the next rank
@@ -105,6 +105,7 @@ struct instruction {
   int with = -1;         ///< send, receive: where that is; hand: the axis that splits what is scanned, or -1
   int fusion = -1;       ///< several operators in one (`fuse`): which of the program's; `op` is the last of them
 
+  constexpr bool is_operator() const { return kind == compute || kind == hand; }
   constexpr bool communicates() const {
     return (kind == reshard && step.communicates()) || (kind == hand && with >= 0);
   }

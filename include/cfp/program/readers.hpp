@@ -27,7 +27,7 @@ inline std::vector<bool> read_elsewhere(const program& p, const graph& g, const 
   long all = 0;
   const auto each = [&](auto&& f) {
     for (const instruction& i : p.code)
-      if (i.kind == instruction::compute)
+      if (i.is_operator())
         for (const instruction& part : p.parts(i))
           if (!part.again) f(g.at(part.op).operands);
   };

@@ -65,7 +65,7 @@ class racer {
       const step_times t = loaded_[p]->times();
       out[p].outside = t.kernels > 0 ? 1 - (t.kernels + t.conversions) / t.total : 0;
       out[p].peak_bytes = static_cast<long>(peaks_[p]);
-      out[p].inferred = count_collectives(programs_[p].of(rank_.number()), programs_[p].graph_of(g_));
+      out[p].inferred = count_collectives(programs_[p].of(rank_.number()), programs_[p].graph_of(g_), rank_.number());
     }
   }
 

@@ -96,6 +96,11 @@ class report_timeline {
   int name_of(const instruction& i, const program& p, const graph& g) {
     const auto tensor = [&](int b) { return std::string(g[p[b].value].label.view()); };
     switch (i.kind) {
+      case instruction::hand:
+        if (i.communicates())
+          return named(std::string(collective_names[static_cast<std::size_t>(collective_of(i, g))]) + " over " +
+                       axis_names(p.mesh, i.step) + " of " + tensor(i.in[0]));
+        [[fallthrough]];
       case instruction::compute: {
         const std::string made = tensor(i.out[0]);
         if (i.fusion < 0) return named(made);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/backend/cuda/kernel/coder_kernels.hpp>
+#include <cfp/backend/cuda/kernel/scan_kernel.hpp>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
 #include <cfp/backend/cuda/make_ready.hpp>
 #include <cfp/backend/emulated/kernels.hpp>
@@ -77,6 +78,7 @@ class gpu : public tick_clock {
   void meet(int, const queue&) const {}
   host_mover mover(const queue&) const { return {}; }
   cuda::coder<queue> coder(const queue& q) const { return cuda::coder<queue>(q); }
+  cuda::scanner<queue> scanner(const queue& q) const { return cuda::scanner<queue>(q); }
   void wait() const {}
   void fail(const std::string&) const {}
   no_recording record(const std::function<void()>&) const { return {}; }

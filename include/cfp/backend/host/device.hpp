@@ -5,6 +5,7 @@
 #include <cfp/backend/host/coder.hpp>
 #include <cfp/backend/host/kernels.hpp>
 #include <cfp/backend/host/memory.hpp>
+#include <cfp/backend/host/scanner.hpp>
 #include <cfp/backend/host/side_stream.hpp>
 #include <cfp/backend/tick_clock.hpp>
 
@@ -72,6 +73,7 @@ class device : public tick_clock {
   }
   host_mover mover(const queue&) const { return {}; }
   host::coder coder(const queue&) const { return {}; }
+  host::scanner scanner(const queue&) const { return {}; }
   const auto& among(unsigned axes, const queue&) const { return context_.along(axes); }
   const auto& pair(int axis, int with, bool sends, const queue&) const { return context_.pair(axis, with, sends); }
   void set(long step) { step_ = step; }

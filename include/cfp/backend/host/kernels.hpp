@@ -183,6 +183,7 @@ class kernels {
       case op_body::update: return update_of<T>(op);
       case op_body::accumulate: return stored_as<T, &run_accumulate<wide>>();
       case op_body::map:
+      case op_body::scan:  // devices have it themselves
       case op_body::routine: break;
     }
     const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);

@@ -57,12 +57,12 @@ class launched_communicator {
 
   /// As `thread_communicator::send` and `receive`.
   template <movable_element T>
-  void send(const T* data, std::size_t count) const {
-    pass_on<T>(collective_kind::send, data, nullptr, count, rank_);
+  void send(const T* data, std::size_t count, collective_kind as = collective_kind::send) const {
+    pass_on<T>(as, data, nullptr, count, rank_);
   }
   template <movable_element T>
-  void receive(T* data, std::size_t count) const {
-    pass_on<T>(collective_kind::send, nullptr, data, count, 1 - rank_);
+  void receive(T* data, std::size_t count, collective_kind as = collective_kind::send) const {
+    pass_on<T>(as, nullptr, data, count, 1 - rank_);
   }
 
   /// Returns once all members have called it.

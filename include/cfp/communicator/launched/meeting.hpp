@@ -17,7 +17,7 @@ namespace cfp::inline v0_1::detail {
 /// Whether the root of a call, if it needs one, is among so many members.
 inline bool has_root(const collective_call& c, std::size_t members) {
   return (c.kind != static_cast<int>(collective_kind::broadcast) &&
-          c.kind != static_cast<int>(collective_kind::send)) ||
+          !is_between_two(static_cast<collective_kind>(c.kind))) ||
          (c.root >= 0 && static_cast<std::size_t>(c.root) < members);
 }
 
@@ -79,6 +79,8 @@ inline std::size_t bytes_given(const message& m, std::size_t members, std::size_
     case collective_kind::reduce_scatter:
     case collective_kind::all_to_all: return piece_bytes(m) * members;
     case collective_kind::broadcast:
+    case collective_kind::shift:
+    case collective_kind::all_scan:
     case collective_kind::send: return m.call.root == static_cast<int>(index) ? piece_bytes(m) : 0;
   }
   return 0;
@@ -107,6 +109,8 @@ inline std::vector<std::vector<message_bytes>> results(const std::vector<waiting
         for (const message_bytes& one : given) out[i].push_back(one.part(i * piece, piece));
       break;
     case collective_kind::broadcast:
+    case collective_kind::shift:
+    case collective_kind::all_scan:
     case collective_kind::send:
       for (std::size_t i = 0; i < n; ++i)
         if (static_cast<int>(i) != m.call.root) out[i] = {given[static_cast<std::size_t>(m.call.root)]};

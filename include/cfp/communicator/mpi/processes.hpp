@@ -90,8 +90,8 @@ class process_communicator {
 
   /// As `thread_communicator::send` and `receive`.
   template <movable_element T>
-  void send(const T* data, std::size_t count) const {
-    meet<T>(collective_kind::send, count, reduction::sum, rank_, [&](MPI_Datatype type, const auto& done) {
+  void send(const T* data, std::size_t count, collective_kind as = collective_kind::send) const {
+    meet<T>(as, count, reduction::sum, rank_, [&](MPI_Datatype type, const auto& done) {
       MPI_Request request = MPI_REQUEST_NULL;
       detail::mpi_check(MPI_Isend(data, static_cast<int>(count), type, 1 - rank_, data_tag, group_->comm, &request),
                         "MPI_Isend");
@@ -99,9 +99,9 @@ class process_communicator {
     });
   }
   template <movable_element T>
-  void receive(T* data, std::size_t count) const {
+  void receive(T* data, std::size_t count, collective_kind as = collective_kind::send) const {
     const int other = 1 - rank_;
-    meet<T>(collective_kind::send, count, reduction::sum, other, [&](MPI_Datatype type, const auto& done) {
+    meet<T>(as, count, reduction::sum, other, [&](MPI_Datatype type, const auto& done) {
       MPI_Request request = MPI_REQUEST_NULL;
       detail::mpi_check(MPI_Irecv(data, static_cast<int>(count), type, other, data_tag, group_->comm, &request),
                         "MPI_Irecv");
@@ -149,7 +149,7 @@ class process_communicator {
     const detail::collective_call call = detail::call_of<T>(kind, count, by, root);
     const auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());  // MPI counts with int
     const bool by_pieces =
-        kind == collective_kind::all_reduce || kind == collective_kind::broadcast || kind == collective_kind::send;
+        kind == collective_kind::all_reduce || kind == collective_kind::broadcast || is_between_two(kind);
     if (const std::size_t limit = by_pieces ? most - members() : most / members(); count > limit) {
       const std::string message =
           call.text() + group_->where + " is more than MPI counts, at most " + std::to_string(limit);

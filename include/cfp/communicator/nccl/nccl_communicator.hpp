@@ -87,13 +87,13 @@ class nccl_communicator {
 
   /// As `thread_communicator::send` and `receive`. A pair has no other calls.
   template <movable_element T>
-  void send(const T* data, std::size_t count) const {
-    issue<T>(collective_kind::send, count, reduction::sum, rank_,
+  void send(const T* data, std::size_t count, collective_kind as = collective_kind::send) const {
+    issue<T>(as, count, reduction::sum, rank_,
              [&](ncclComm_t comm) { return ncclSend(data, count * sizeof(T), ncclInt8, other(), comm, stream_); });
   }
   template <movable_element T>
-  void receive(T* data, std::size_t count) const {
-    issue<T>(collective_kind::send, count, reduction::sum, 1 - rank_,
+  void receive(T* data, std::size_t count, collective_kind as = collective_kind::send) const {
+    issue<T>(as, count, reduction::sum, 1 - rank_,
              [&](ncclComm_t comm) { return ncclRecv(data, count * sizeof(T), ncclInt8, other(), comm, stream_); });
   }
 

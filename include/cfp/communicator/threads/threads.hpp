@@ -84,15 +84,16 @@ class thread_communicator {
             [&] { copy(input<T>(static_cast<std::size_t>(root)), data, count); });
   }
 
-  /// In a group of two: to the other, which calls `receive`. Both return once it has the data.
+  /// In a group of two: to the other, which calls `receive`. Both return once it has the data. It is counted as they
+  /// both say: it may be a part of a shift or an all-scan.
   template <movable_element T>
-  void send(const T* data, std::size_t count) const {
-    meet<T>(collective_kind::send, count, {.root = rank_}, data, nullptr, [] {});
+  void send(const T* data, std::size_t count, collective_kind as = collective_kind::send) const {
+    meet<T>(as, count, {.root = rank_}, data, nullptr, [] {});
   }
   template <movable_element T>
-  void receive(T* data, std::size_t count) const {
+  void receive(T* data, std::size_t count, collective_kind as = collective_kind::send) const {
     const int other = 1 - rank_;
-    meet<T>(collective_kind::send, count, {.root = other}, nullptr, data,
+    meet<T>(as, count, {.root = other}, nullptr, data,
             [&] { copy(input<T>(static_cast<std::size_t>(other)), data, count); });
   }
 
@@ -140,7 +141,7 @@ class thread_communicator {
     copies();
     world_->finish(*group_, rank_);
     const std::int64_t sent = slot().counted.count(kind, count * sizeof(T), members(), o.root == rank_);
-    const bool crosses = kind == collective_kind::send;  // it takes as long for who receives it
+    const bool crosses = is_between_two(kind);  // it takes as long for who receives it
     const std::int64_t waited = crosses ? static_cast<std::int64_t>(count * sizeof(T)) : sent;
     if (members() > 1) pass_time(begin, group_->joined_by.seconds(waited));
   }

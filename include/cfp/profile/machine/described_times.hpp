@@ -44,6 +44,13 @@ class described_times {
     ++described;
     if (i.kind == instruction::carry) return 1000 * carry_seconds(machine_.device, p[i.in[0]].bytes);
     if (!i.communicates()) return effects.operators ? 1000 * operator_seconds(machine_.device, i, p, g) : 0;
+    if (i.kind == instruction::hand) {
+      const handed h = handed_by(p, g, i);
+      const auto bytes = static_cast<double>(handed_bytes(p, g, i));
+      const double walk = effects.operators ? operator_seconds(machine_.device, i, p, g) : 0;
+      return 1000 *
+             (walk + handing_seconds(machine_, groups_[1U << i.with], h, bytes, static_cast<int>(h.rows.extent)));
+    }
     const partition& held = p[i.in[0]].held;
     double whole = static_cast<double>(p[i.in[0]].bytes);  // as held before splitting over its axes
     if (held.on(i.step.axis).kind == placement::split) whole *= static_cast<double>(i.step.devices(p.mesh));

@@ -4,7 +4,7 @@
 #include <cfp/core/collective.hpp>
 #include <cfp/model/graph.hpp>
 #include <cfp/profile/machine/stream_events.hpp>
-#include <cfp/program/program.hpp>
+#include <cfp/program/handed.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ inline constexpr std::array<const char*, 7> term_names = {"forward",    "forward
 inline std::size_t term_of(const instruction& i, const graph& g) {
   const auto number = [](term_kind k) { return static_cast<std::size_t>(k); };
   const auto collective = [&](std::size_t kind) { return number(term_kind::collective) + kind; };
-  if (i.communicates()) return collective(static_cast<std::size_t>(i.step.collective()));
+  if (i.communicates()) return collective(static_cast<std::size_t>(collective_of(i, g)));
   if (i.crosses()) return collective(collective_names.size() - 1);
   if (i.kind == instruction::carry) return number(term_kind::host);
   if (i.again) return number(term_kind::again);

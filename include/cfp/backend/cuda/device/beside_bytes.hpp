@@ -63,7 +63,7 @@ long beside_bytes(Device& on, const typename Device::parts& with, const program&
   const places where{p, g, rank, 0, at, none};
   long workspace = 0, lost = detail::lost_in_pages(p.arena_bytes);
   for (const instruction& i : p.code)
-    if (!i.nothing && i.kind != instruction::reshard && i.kind != instruction::carry)
+    if (!i.nothing && (i.kind == instruction::compute || i.kind == instruction::narrow))
       workspace = std::max(workspace, make_ready(idle, with, where, i).workspace);
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
     if (const buffer& x = p.buffers[b]; x.persistent && !x.on_host && x.root == static_cast<int>(b))

@@ -6,6 +6,7 @@
 #include <cfp/backend/cuda/device/gpu_memory.hpp>
 #include <cfp/backend/cuda/device/owned.hpp>
 #include <cfp/backend/cuda/kernel/coder_kernels.hpp>
+#include <cfp/backend/cuda/kernel/scan_kernel.hpp>
 #include <cfp/backend/cuda/kernel/step_state.hpp>
 #include <cfp/backend/cuda/make_ready.hpp>
 #include <cfp/backend/engine.hpp>
@@ -151,6 +152,7 @@ class basic_gpu {
   const queue& side(int stream) const { return sides_[static_cast<std::size_t>(stream)]; }
   detail::gpu_mover mover(const queue& q) const { return detail::gpu_mover{q.stream()}; }
   cuda::coder<queue> coder(const queue& q) const { return cuda::coder<queue>(q); }
+  cuda::scanner<queue> scanner(const queue& q) const { return cuda::scanner<queue>(q); }
   product prepare(const call& c, const epilogue& e) {
     product made(library_.template prepare<T>(c, e));
     if (!made) ++refused_epilogues_;

@@ -151,6 +151,7 @@ class kernels {
       case op_body::accumulate: return {&routines::template one<&routines::accumulate>, nullptr};
       case op_body::product:
       case op_body::map:
+      case op_body::scan:  // devices have it themselves
       case op_body::routine: break;
     }
     const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
