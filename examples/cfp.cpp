@@ -34,6 +34,11 @@ void add_model(CLI::App& app, arguments& a) {
       ->check(within(1, 100000))
       ->capture_default_str();
   app.add_option("--seq", a.sequence, "tokens per sequence")->check(within(1l, 1000000l))->capture_default_str();
+  app.add_option(
+         "--pieces", a.pieces,
+         "attention takes the sequence in so many pieces, whose keys and values go from neighbour to neighbour: "
+         "ring attention, or the halo of a window")
+      ->check(within(1l, 256l));
   app.add_option("--dim", a.dims, "of a graph: the size of a dimension that has a symbol in its file, NAME=SIZE");
   app.add_option("--loss", a.loss, "of a graph: what the loss is made of, unless given its first output of numbers");
   app.add_option("--inputs", a.inputs, "of an HLO graph: parameters that are no weights, by name or number")

@@ -105,6 +105,7 @@ made_model make_model(const arguments& a, long rows, long layers, long least_gro
   cfp::families::model_sizes sizes;
   sizes.batch = rows;
   sizes.sequence = a.sequence;
+  sizes.pieces = a.pieces;
   sizes.layers = layers;
   sizes.folded = folded;
   sizes.vocabulary = a.vocabulary;

@@ -22,7 +22,7 @@ struct arguments {
   std::vector<std::string> dims, inputs;  ///< of a graph's file
   std::string loss;
   bool rules = false;
-  long layers = 0, batch = 4, sequence = 32, vocabulary = 0;
+  long layers = 0, batch = 4, sequence = 32, pieces = 0, vocabulary = 0;
   int micro_batches = 1, axes = 2;
   std::string type = "float32";
   std::vector<std::string> optimizers{"adamw"};

@@ -29,6 +29,7 @@ arguments as_saved(arguments a, const cfp::plan_outline& saved) {
     const auto& forms = cfp::optimizer_names;
     if (key == "layers") take("--layers", a.layers, number());
     if (key == "sequence") take("--seq", a.sequence, number());
+    if (key == "pieces") take("--pieces", a.pieces, number());
     if (key == "vocabulary") take("--vocabulary", a.vocabulary, number());
     if (key == "gradients") take("--gradients", a.gradients, value);
     if (key == "batch") rows = number();

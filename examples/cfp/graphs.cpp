@@ -41,7 +41,7 @@ void check_used(const arguments& a, const cfp::graphs::graph_options& o, const c
 }  // namespace
 
 made_model make_graph(const arguments& a, long rows) {
-  for (const char* const option : {"--layers", "--vocabulary", "--text", "--tokens"})
+  for (const char* const option : {"--layers", "--pieces", "--vocabulary", "--text", "--tokens"})
     if (a.is_given(option)) throw bad_input(std::string(option) + ": it is of a configuration file, not of a graph");
   if (a.is_given("--inputs") && a.model.ends_with(".onnx"))
     throw bad_input("--inputs: " + a.model + " says itself what its weights are (initializers); leave it out");

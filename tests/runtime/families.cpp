@@ -1,6 +1,8 @@
 // Families of decoders by table: sizes of public models, gradients and plans of small ones, and what is not modelled.
 #include "../catch.hpp"
 
+#include "small_families.hpp"
+
 #include <cfp/families/families.hpp>
 #include <cfp/families/packed_rows.hpp>
 #include <cfp/model/random_words.hpp>
@@ -18,12 +20,9 @@ namespace families_tests {
 
 using namespace cfp;
 using namespace cfp::families;
+using namespace small_tests;
 
 namespace {
-
-config_file carried(const std::string& model) {
-  return config_file(std::string(CFP_SOURCE_DIR) + "/examples/models/" + model + ".json");
-}
 
 // Parameters as those who published a model count them: in its checkpoint's metadata ("total" of safetensors, bytes of
 // the index over those of a number) or on its card.
@@ -81,35 +80,6 @@ long parameters(const graph& g) {
   for (const value& v : g.values)
     if (v.role == value_role::weight && v.producer < 0) n += elements(v.shape);
   return n;
-}
-
-// As small as can be: all that a family does is still there.
-transformer smallest(transformer t) {
-  const bool grouped = t.kv_heads > 1 && t.kv_heads < t.heads;
-  if (t.kv_heads > 0) t.kv_heads = grouped ? 2 : t.kv_heads == 1 ? 1 : 4;
-  if (t.depth > 0) t.depth = 6;
-  const long depth = t.depth > 0 ? t.depth : 4;
-  if (t.turned > 0) t.turned = t.turned < t.head_depth() ? depth - 2 : depth;
-  t.layers = 2, t.heads = 4, t.width = 16, t.hidden = 24, t.vocabulary = 32, t.positions = 16;
-  if (t.window > 0) t.window = 3;
-  if (t.score_cap > 0) t.score_cap = 2;
-  t.deviation = 0.4;
-  t.embedding_dropout = t.attention_dropout = t.residual_dropout = 0;
-  if (experts_form& e = t.experts; e.count > 0) {
-    e.hidden = 8;
-    if (e.shared > 0) e.shared = 8;
-    if (e.dense_layers > 0) e.dense_layers = 1;
-    if (e.sets > 1) e.sets = 4, e.kept = 2;
-    e.count = e.sets > 1 ? 8 : 4, e.choices = 2;
-  }
-  if (t.image.size > 0) t.image = {4, 2, 2};
-  if (latent_form& a = t.latent; a.keys > 0) {
-    a.keys = 6, a.still = 4, a.turned = 4, a.values = 6;
-    if (a.queries > 0) a.queries = 10;
-    t.depth = a.still + a.turned;
-  }
-  t.batch = 4, t.sequence = 8;
-  return t;
 }
 
 std::string refused(const std::string& text) {

@@ -453,7 +453,7 @@ inline std::vector<example> examples() {
       return in_pieces(w(m, label, {b, h, {"s", 2 * d.of("p", 4)}, depth}), size_of{"pieces", d.of("p", 4)});
     };
     const tensor q = piece("q"), k = piece("k"), v = piece("v");
-    return std::array{of_pieces(families::attention_in_pieces(q, k, v, 0.5, 3.0)),
+    return std::array{of_pieces(families::attention_in_pieces(q, k, v, {.scale = 0.5, .window = 3.0, .cap = 2.0})),
                       of_pieces(families::linear_attention(q, k, v))};
   });
   put("swiglu", [](model& m, const sizes& d) {

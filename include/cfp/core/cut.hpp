@@ -20,6 +20,7 @@ constexpr rule cut_factors(const rule& r, const list<int, max_factors>& parts, l
         while (added.label.count > name::capacity - 2) added.label.characters[--added.label.count] = '\0';
         added.label += suffix;
       }
+      if (k > 0) added.part_of = static_cast<signed char>(r.coordinate_of(f));
       out.factors.push(added);
     }
   }

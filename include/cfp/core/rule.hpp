@@ -20,6 +20,7 @@ struct factor {
   bool scan = false;     ///< each position needs what those before it left: a split owes a carry from rank to rank
   signed char window =
       -1;  ///< the factor that says how far a position reaches: a split owes a halo from its neighbours
+  signed char part_of = -1;  ///< the position (`rule::coordinates`) that it is a minor part of, where that is cut
   friend constexpr bool operator==(const factor&, const factor&) = default;
 };
 
@@ -36,13 +37,24 @@ struct rule {
   list<factor, max_factors> factors;
   list<pattern, max_operands> operands;
   list<pattern, max_results> results;
-  list<signed char, 4> coordinates;  ///< factors whose global index the functor receives, in this order
+  list<signed char, 4> coordinates;  ///< factors whose global index the functor receives, in this order; of one that
+                                     ///< is cut the first, whose others follow it
   reduction combine = reduction::sum;
 
   constexpr int find(std::string_view label) const {
     for (int i = 0; i < factors.size(); ++i)
       if (factors[i].label == label) return i;
     return -1;
+  }
+  /// The position that a factor is, or is a part of, or -1.
+  constexpr int coordinate_of(int f) const {
+    const int whole = coordinates.find(static_cast<signed char>(f));
+    return whole >= 0 ? whole : factors[f].part_of;
+  }
+  constexpr bool cuts_coordinates() const {
+    for (const factor& f : factors)
+      if (f.part_of >= 0) return true;
+    return false;
   }
   /// The factor that is scanned, or -1.
   constexpr int scanned() const {

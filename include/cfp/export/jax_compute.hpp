@@ -49,6 +49,21 @@ class jax_compute {
       default: throw unknown(op);
     }
   }
+  // The position that an operator reads, of one that is cut by all its parts.
+  static std::string position(const operation& op, int which, const std::string& all) {
+    std::string out;
+    long step = 1;
+    for (int f = op.r.factors.size() - 1; f >= 0; --f) {
+      if (op.r.coordinate_of(f) != which) continue;
+      std::string part = "place(\"" + std::string(1, static_cast<char>('a' + f)) + "\", " + python_text(all) + ", " +
+                         std::to_string(op.sizes[f]) +
+                         (op.first_of(f) != 0 ? ", " + std::to_string(op.first_of(f)) : "") + ")";
+      if (step > 1) part += " * " + std::to_string(step);
+      out = part + (out.empty() ? "" : " + " + out);
+      step *= op.sizes[f];
+    }
+    return out;
+  }
   // Products add up in 32 bits, as ours do.
   std::string precision() const {
     return real_bytes_ < 4 ? ", preferred_element_type=WIDE" : ", precision=\"highest\"";
@@ -113,10 +128,7 @@ class jax_compute {
       if (find_jax_operator(op.op->label) == nullptr) throw unknown(op);
       used.insert(std::string(op.op->label));
       for (const double s : op.scalars) arguments += ", " + python_number(s);
-      for (const signed char f : r.coordinates)
-        arguments += ", place(\"" + std::string(1, static_cast<char>('a' + f)) + "\", " + python_text(all) + ", " +
-                     std::to_string(op.sizes[f]) + (op.first_of(f) != 0 ? ", " + std::to_string(op.first_of(f)) : "") +
-                     ")";
+      for (int k = 0; k < r.coordinates.size(); ++k) arguments += ", " + position(op, k, all);
       text = std::string(op.op->label) + "(" + arguments + ")";
     }
     if (!index.empty()) text = "jnp.where(" + index + " >= 0, " + text + ", 0)";

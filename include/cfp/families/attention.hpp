@@ -1,6 +1,7 @@
 // Attention of a layer, as its description says.
 #pragma once
 
+#include <cfp/families/in_pieces.hpp>
 #include <cfp/families/parts.hpp>
 #include <cfp/families/turning.hpp>
 #include <cfp/op/softmax.hpp>
@@ -20,10 +21,14 @@ constexpr tensor documents_of(model& net, const transformer& t) {
   return net.input("documents", {{"batch", t.batch}, {"~sequence", t.sequence}}, element::real, {1.0, 0.0});
 }
 
+constexpr double scale_of(const transformer& t) {
+  return (t.score_scale > 0 ? t.score_scale : 1.0 / std::sqrt(static_cast<double>(t.head_depth()))) *
+         t.turns.score_factor;
+}
+
 // Shares of what each query sees, of scores before they are scaled.
 constexpr tensor shares(tensor score, const transformer& t, long layer) {
-  const double scale =
-      (t.score_scale > 0 ? t.score_scale : 1.0 / std::sqrt(static_cast<double>(t.head_depth()))) * t.turns.score_factor;
+  const double scale = scale_of(t);
   if (t.score_cap > 0) score = soft_cap(score, t.score_cap / scale);
   if (t.position == position_kind::slopes)
     score = add_slopes(score, static_cast<double>(std::bit_floor(static_cast<unsigned long>(t.heads))), 1 / scale);
@@ -37,6 +42,17 @@ constexpr tensor shares(tensor score, const transformer& t, long layer) {
   return dropped(masked_softmax(score, max, sum, scale, reach), t.attention_dropout);
 }
 
+// What queries see, of pieces of the sequence.
+constexpr tensor attended_in_pieces(tensor q, tensor k, tensor v, const transformer& t, long layer) {
+  const size_of pieces{"pieces", t.pieces};
+  const double window = t.has_window(layer) ? static_cast<double>(t.window) : everywhere;
+  const bool grouped = q.net->recorded[q.id].rank() == 5;
+  const tensor y =
+      attention_in_pieces(grouped ? in_pieces_of_group(q, pieces) : in_pieces(q, pieces), in_pieces(k, pieces),
+                          in_pieces(v, pieces), {scale_of(t), window, t.score_cap, t.attention_dropout});
+  return grouped ? of_pieces_of_group(y) : of_pieces(y);
+}
+
 // A projection of queries, keys or values.
 constexpr tensor held(tensor x, const transformer& t) { return t.clip > 0 ? clamped(x, t.clip) : x; }
 
@@ -47,6 +63,7 @@ constexpr tensor heads_of_their_own(model& net, tensor x, const transformer& t, 
   const size_of heads{"heads", t.heads};
   const auto attended = [&](tensor q, tensor k, tensor v) {
     if (t.is_turned()) q = turned(q, t, depth), k = turned(k, t, depth);
+    if (t.pieces > 0) return merge_heads(attended_in_pieces(q, k, v, t, layer));
     return merge_heads(weighted_sum(shares(scores(q, k), t, layer), v));
   };
   if (t.projection != projection_kind::separate) {
@@ -84,7 +101,9 @@ inline tensor grouped_heads(model& net, tensor x, const transformer& t, long lay
   const tensor key = normed(k, one, t.names.key_norm, true);
   const tensor kept = t.is_turned() ? turned(key, t, depth) : key;
   const tensor query = normed(split_groups(q, kv, group), one, t.names.query_norm, true);
-  const tensor score = grouped_scores(t.is_turned() ? turned(query, t, depth) : query, kept);
+  const tensor asked = t.is_turned() ? turned(query, t, depth) : query;
+  if (t.pieces > 0) return merge_groups(attended_in_pieces(asked, kept, v, t, layer));
+  const tensor score = grouped_scores(asked, kept);
   return merge_groups(grouped_sum(shares(score, t, layer), v));
 }
 

@@ -14,6 +14,7 @@ struct model_sizes {
   long batch = 8, sequence = 1024;
   long layers = 0;      ///< 0: those of the configuration
   bool folded = false;  ///< of many equal layers few are written (`repeat_layers`): to be planned, not run
+  long pieces = 0;      ///< in which attention takes the sequence (`transformer::pieces`)
   long vocabulary = 0;  ///< 0: that of the configuration, up to a multiple of `pad_to`
   long pad_to = 1;
   long least_groups = 1;  ///< of sequences whose tokens are routed together
@@ -73,6 +74,20 @@ inline void group_tokens(transformer& t, const model_sizes& asked, const config_
                     std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
 }
 
+// Attention in pieces is that of causal texts alone.
+inline void check_pieces(const transformer& t, const config_file& file) {
+  const auto refuse = [&](const std::string& why) {
+    throw bad_input("attention in " + std::to_string(t.pieces) + " pieces: " + why + "; leave the pieces out");
+  };
+  if (t.sequence % t.pieces != 0)
+    throw bad_input("a sequence of " + std::to_string(t.sequence) + " tokens does not make " +
+                    std::to_string(t.pieces) + " pieces; take a length that they divide");
+  if (t.sees_ahead) refuse("in " + file.path + " every token sees those behind it");
+  if (t.position == position_kind::slopes) refuse("scores of " + file.path + " fall with distance (ALiBi)");
+  if (t.latent.keys > 0) refuse("keys of " + file.path + " are latent");
+  if (t.packed) refuse("rows are of several documents");
+}
+
 inline void build_decoder(const config_file& file, const model_sizes& asked, built_model& out) {
   transformer t = resized(read_decoder(file), asked, out);
   if (t.image.size > 0) {
@@ -87,6 +102,8 @@ inline void build_decoder(const config_file& file, const model_sizes& asked, bui
     out.inputs.fixed["token_kinds"] = std::vector<std::int32_t>(static_cast<std::size_t>(t.batch * t.sequence), 0);
   if (t.position != position_kind::slopes)
     fits(file.has("n_positions") ? "n_positions" : "max_position_embeddings", t.sequence, t.positions, file);
+  t.pieces = asked.pieces;
+  if (t.pieces > 0) check_pieces(t, file);
   const experts_form& e = t.experts;
   if (e.count > 0) group_tokens(t, asked, file);
   std::vector<std::pair<const char*, long>> sizes{{"layers", t.layers}, {"width", t.width}};
@@ -96,6 +113,7 @@ inline void build_decoder(const config_file& file, const model_sizes& asked, bui
   if (e.count > 0) sizes.insert(sizes.end(), {{"experts", e.count}, {"choices", e.choices}, {"hidden", e.hidden}});
   sizes.insert(sizes.end(), {{"vocabulary", t.vocabulary}, {"batch", t.batch}, {"sequence", t.sequence}});
   if (e.count > 0) sizes.push_back({"group", e.group});
+  if (t.pieces > 0) sizes.push_back({"pieces", t.pieces});
   out.sizes = sizes_text(sizes);
   out.inputs.positions = t.position == position_kind::learned && t.image.size == 0;
   out.inputs.first_position = t.skipped_positions;
@@ -105,6 +123,9 @@ inline void build_decoder(const config_file& file, const model_sizes& asked, bui
 
 inline void build_t5(const config_file& file, const model_sizes& asked, built_model& out) {
   const t5_config c = resized(read_t5(file), asked, out);
+  if (asked.pieces > 0)
+    throw bad_input("attention in pieces is that of decoders alone, " + file.path +
+                    " has an encoder; leave the pieces out");
   out.sizes = sizes_text({{"layers", c.layers},
                           {"width", c.width},
                           {"hidden", c.hidden},

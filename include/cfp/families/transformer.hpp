@@ -162,9 +162,10 @@ struct transformer {
   experts_form experts{};
 
   long batch = 4, sequence = 128;
-  bool folded = false;           ///< of many equal layers few are written (`repeat_layers`)
-  long period = 1;               ///< layers are equal every so many
-  bool packed = false;           ///< rows are of several documents, whose tokens see only one another (`packed_rows`)
+  bool folded = false;  ///< of many equal layers few are written (`repeat_layers`)
+  long period = 1;      ///< layers are equal every so many
+  long pieces = 0;      ///< of the sequence, in which attention is (`attention_in_pieces`); 0: all of it at once
+  bool packed = false;  ///< rows are of several documents, whose tokens see only one another (`packed_rows`)
   bool ignored_targets = false;  ///< targets may be `ignored_target`, and then do not count
 
   constexpr long head_depth() const { return depth > 0 ? depth : width / heads; }

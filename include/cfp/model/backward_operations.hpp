@@ -71,6 +71,8 @@ struct backward_operations {
     o.r.operands = patterns;
     o.r.results.push(from.r.operands[target]);
     if (keep_marks) o.r.coordinates = from.r.coordinates;
+    else
+      for (factor& f : o.r.factors) f.part_of = -1;
     drop_unused(o);
     o.operands = operands;
     if (op.scalars == from.op->scalars) o.scalars = from.scalars;
@@ -89,7 +91,7 @@ struct backward_operations {
     rule out;
     factor_sizes sizes, first, whole;
     for (int f = 0; f < o.r.factors.size(); ++f) {
-      bool used = o.r.coordinates.contains(static_cast<signed char>(f));
+      bool used = o.r.coordinate_of(f) >= 0;
       for (const pattern& p : o.r.operands) used = used || p.dim_of(f) >= 0;
       for (const pattern& p : o.r.results) used = used || p.dim_of(f) >= 0;
       renamed[f] = static_cast<signed char>(out.factors.size());
@@ -141,6 +143,11 @@ struct backward_operations {
     }
   }
 
+  // Whether a factor is the one of that name, or what it was cut into.
+  static constexpr bool is_part(std::string_view have, std::string_view label) {
+    return have == label || (have.starts_with(label) && have[label.size()] == '.');
+  }
+
   // A step's operation: labels of its rule name factors of the (refined) forward rule.
   static constexpr operation bound(const operation& from, const gradient_step& step) {
     int ellipsis = 0;
@@ -151,15 +158,17 @@ struct backward_operations {
     operation o;
     o.op = step.op;
     o.r.factors = from.r.factors;
-    for (factor& f : o.r.factors) f.one_hot = f.whole = false, f.scan = f.scan && step.op->body == op_body::scan;
+    for (factor& f : o.r.factors) {
+      f.one_hot = f.whole = false, f.part_of = -1;
+      f.scan = f.scan && step.op->body == op_body::scan;
+    }
     o.sizes = from.sizes, o.first = from.first, o.whole = from.whole;
     const auto translate = [&](const pattern& p) {
       pattern out;
       for (int i = 0; i < p.factors.size(); ++i) {
         const std::string_view label = text.factors[p.factors[i]].label.view();
         for (int f = 0; f < from.r.factors.size(); ++f) {
-          const std::string_view have = from.r.factors[f].label.view();
-          if (have != label && !(have.starts_with(label) && have[label.size()] == '.')) continue;
+          if (!is_part(from.r.factors[f].label.view(), label)) continue;
           out.factors.push(static_cast<signed char>(f));
           out.group.push(p.group[i]);
           if (text.factors[p.factors[i]].whole) o.r.factors[f].whole = true;
@@ -170,8 +179,14 @@ struct backward_operations {
     };
     for (const pattern& p : text.operands) o.r.operands.push(translate(p));
     for (const pattern& p : text.results) o.r.results.push(translate(p));
-    for (signed char c : text.coordinates)
-      o.r.coordinates.push(static_cast<signed char>(from.r.find(text.factors[c].label)));
+    for (signed char c : text.coordinates) {
+      const int which = o.r.coordinates.size();
+      for (int f = 0; f < from.r.factors.size(); ++f) {
+        if (!is_part(from.r.factors[f].label.view(), text.factors[c].label.view())) continue;
+        if (o.r.coordinates.size() == which) o.r.coordinates.push(static_cast<signed char>(f));
+        else o.r.factors[f].part_of = static_cast<signed char>(which);
+      }
+    }
     return o;
   }
 

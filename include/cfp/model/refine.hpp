@@ -136,8 +136,7 @@ struct refiner {
     factor_sizes sizes, begins, wholes;
     for (int f = 0; f < o.r.factors.size(); ++f) {
       parts.push(atoms(cuts[f]));
-      const bool needs_one = o.r.factors[f].one_hot || o.r.coordinates.contains(static_cast<signed char>(f));
-      if (needs_one && parts[f] > 1 && problem.what == nullptr)
+      if (o.r.factors[f].one_hot && parts[f] > 1 && problem.what == nullptr)
         problem = {"an indexed factor cannot be cut into this many parts",
                    g[o.results[0]].label,
                    o.r.factors[f].label,

@@ -107,7 +107,8 @@ class slice_roles {
       for (int d = 0; d < o.r.results[k].factors.size(); ++d) f(o.results[k], d, o.r.results[k].factors[d]);
   }
   static bool masks(const operation& o) {
-    return o.op->reach_scalar >= 0 && o.r.coordinates.size() == 2 && o.scalars[o.op->reach_scalar] <= 0;
+    return o.op->reach_scalar >= 0 && o.r.coordinates.size() == 2 && !o.r.cuts_coordinates() &&
+           o.scalars[o.op->reach_scalar] <= 0;
   }
 
   int factor_of(const operation& o, bool of_keys) const {

@@ -31,7 +31,7 @@ using catalogue =
             detail::rotary_input_t, slowed_rotary_t, detail::slowed_rotary_input_t, rotary_pairs_t,
             detail::rotary_pairs_input_t, add_slopes_t, windowed_t, same_document_t, chosen_sum_t, dispatch_t,
             combine_t, combine_gates_t, set_max_t, set_second_t, of_chosen_sets_t, first_choices_t, gate_mass_t,
-            seen_in_round_t, largest_score_t, larger_score_t, exponentials_t, divided_rows_t, seen_before_t, square_norm_t,
-            clip_factor_t, square_sum_t, clipped_t, relative_square_t, relative_square_of_matrix_t>;
+            seen_in_round_t, largest_score_t, larger_score_t, exponentials_t, divided_rows_t, seen_before_t,
+            square_norm_t, clip_factor_t, square_sum_t, clipped_t, relative_square_t, relative_square_of_matrix_t>;
 
 }  // namespace cfp

@@ -99,7 +99,8 @@ constexpr sentence scan_problem() {
   sentence s;
   if ((bare_rule<Op>.scanned() >= 0) == (Op::body == op_body::scan)) return s;
   say(s, Op::label(), ": its rule \"", Op::rule_source, "\" ",
-      Op::body == op_body::scan ? "scans nothing: mark the factor" : "scans; what is handed on must be known to run it: ",
+      Op::body == op_body::scan ? "scans nothing: mark the factor"
+                                : "scans; what is handed on must be known to run it: ",
       Op::body == op_body::scan ? "" : "derive it from cfp::scan_op, or mark the factor `whole`");
   return s;
 }

@@ -14,10 +14,21 @@ namespace cfp::inline v0_1 {
 inline constexpr op<"b h (pieces s) d -> b h pieces s d"> in_pieces;
 inline constexpr op<"b h pieces s d -> b h (pieces s) d"> of_pieces;
 
+inline constexpr op<"b h group (pieces s) d -> b h group pieces s d"> in_pieces_of_group;
+inline constexpr op<"b h group pieces s d -> b h group (pieces s) d"> of_pieces_of_group;
+
 inline constexpr struct piece_scores_t : contraction<"b h p q d, b h p k d -> b h p q k", piece_scores_t> {
 } piece_scores;
 inline constexpr struct piece_sum_t : contraction<"b h p q k, b h p k d -> b h p q d", piece_sum_t> {
 } piece_sum;
+
+/// The same with `group` queries to each head of keys and values.
+inline constexpr struct group_piece_scores_t
+    : contraction<"b h group p q d, b h p k d -> b h group p q k", group_piece_scores_t> {
+} group_piece_scores;
+inline constexpr struct group_piece_sum_t
+    : contraction<"b h group p q k, b h p k d -> b h group p q d", group_piece_sum_t> {
+} group_piece_sum;
 
 /// Scores of a round, scaled; of keys that a query does not see, -infinity. Scalars: the scale, the round, the length
 /// of a piece, and how many keys from its own backwards a query sees. Piece p has the keys of piece p - round, of which

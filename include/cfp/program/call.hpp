@@ -16,8 +16,9 @@ struct call_tensor {
 struct call {
   const operation* op = nullptr;
   int factors = 0;
-  long size[max_factors] = {};   ///< of the local piece
-  long start[max_factors] = {};  ///< global index of its first element
+  long size[max_factors] = {};     ///< of the local piece
+  long start[max_factors] = {};    ///< global index of its first element
+  long step_of[max_factors] = {};  ///< by how much the position that a factor is (a part of) grows along it
   call_tensor operand[max_operands], result[max_results];
   long step = 0;             ///< optimizer step, from 1
   int pass = 0, passes = 1;  ///< micro-batch of the step, from 0, and how many it has
@@ -45,6 +46,12 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
       }
     c.size[f] = c.op->sizes[f] / pieces;
     c.start[f] = c.op->first_of(f) + piece * c.size[f];
+  }
+  for (int f = c.factors - 1; f >= 0; --f) {  // the parts of a position follow one another
+    const int which = r.coordinate_of(f);
+    c.step_of[f] = 1;
+    for (int minor = f + 1; which >= 0 && minor < c.factors; ++minor)
+      if (r.factors[minor].part_of == which) c.step_of[f] *= c.op->sizes[minor];
   }
   const auto bind = [&](call_tensor& t, const pattern& pat, const buffer& b) {
     long step = 1;

@@ -46,9 +46,7 @@ struct loop_nest {
         for (auto& s : stride) std::swap(s[k], s[k - 1]);
       }
   }
-  static bool is_read(const rule& r, int f) {
-    return r.coordinates.contains(static_cast<signed char>(f)) || r.factors[f].one_hot;
-  }
+  static bool is_read(const rule& r, int f) { return r.coordinate_of(f) >= 0 || r.factors[f].one_hot; }
   long count() const {
     long n = 1;
     for (int i = 0; i < depth; ++i) n *= size[i];

@@ -31,9 +31,14 @@ class map_row {
     for (int s = 0; s < Op::scalars; ++s) scalar_[s] = m.scalar[s];
     for (int k = 0; k < sig::coordinates; ++k) {
       const int f = m.c.r().coordinates[k];
-      moves_[k] = f == m.factor ? 1 : 0;
-      first_[k] = f == m.factor ? m.c.start[f] : index[f];
+      moves_[k] = f == m.factor ? m.c.step_of[f] : 0;
+      first_[k] = (f == m.factor ? m.c.start[f] : index[f]) * m.c.step_of[f];
     }
+    for (int f = 0; sig::coordinates > 0 && m.cuts && f < m.c.factors; ++f)
+      if (const int k = m.c.r().factors[f].part_of; k >= 0) {
+        if (f == m.factor) moves_[k] = m.c.step_of[f];
+        first_[k] += (f == m.factor ? m.c.start[f] : index[f]) * m.c.step_of[f];
+      }
   }
   T operator()(long k) const {
     return apply(k, std::make_index_sequence<static_cast<std::size_t>(N - (sig::selects ? 1 : 0))>{},

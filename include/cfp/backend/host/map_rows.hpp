@@ -28,11 +28,12 @@ struct map_rows {
   const call& c;
   const call_tensor* tensor[Tensors];
   T scalar[8] = {};
-  long size = 1;    ///< of a row
-  int factor = -1;  ///< that it runs along
+  long size = 1;      ///< of a row
+  int factor = -1;    ///< that it runs along
+  bool cuts = false;  ///< positions that a functor reads are several factors each
   long stride[Tensors] = {};
 
-  map_rows(const call& from, int scalars) : c(from) {
+  map_rows(const call& from, int scalars) : c(from), cuts(from.r().cuts_coordinates()) {
     for (int i = 0; i + 1 < Tensors; ++i) tensor[i] = &c.operand[i];
     tensor[Tensors - 1] = &c.result[0];
     for (int s = 0; s < scalars; ++s) scalar[s] = static_cast<T>(c.op->scalars[s]);

@@ -95,7 +95,9 @@ struct attention_binder {
     };
     batches = of_scores(k) - 2;
     grouped = of_scores(q) == batches + 3;
-    if (batches < 1 || (of_scores(q) != batches + 2 && !grouped) || max.r().coordinates.size() != 2) return false;
+    if (batches < 1 || (of_scores(q) != batches + 2 && !grouped) || max.r().coordinates.size() != 2 ||
+        max.r().cuts_coordinates())
+      return false;
     const auto size = [&](const pattern& of, int d) { return scores.size[of.factors[d]]; };
     for (int b = 0; b < batches; ++b) out.batch *= size(k, b);
     out.heads = size(k, batches), out.keys = size(k, batches + 1);

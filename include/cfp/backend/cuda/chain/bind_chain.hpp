@@ -75,8 +75,8 @@ struct chain_binder {
     for (int s = 0; s < info.steps.size(); ++s) {
       const instruction& part = f.parts[static_cast<std::size_t>(f.first + s)];
       calls.push_back(bind_call(p, g, part, device));
-      if (calls.back().op->results.size() != 1 || !order(calls.back()) || dims.back().size() != depth() ||
-          depth() == 0 || depth() - 1 > max_rows)
+      if (calls.back().op->results.size() != 1 || calls.back().r().cuts_coordinates() || !order(calls.back()) ||
+          dims.back().size() != depth() || depth() == 0 || depth() - 1 > max_rows)
         return false;
       for (int d = 0; d < depth(); ++d)
         if (calls.back().size[factor(s, d)] != size(d) || calls.back().r().factors[factor(s, d)].one_hot) return false;

@@ -46,6 +46,7 @@ struct bound_map {
     chain.result[0].wide = c.result[0].wide;
     for (int s = 0; s < Op::scalars; ++s) chain.scalar[0][s] = static_cast<float>(c.op->scalars[s]);
     if (signature<Op>::selects) select(c);
+    if (c.r().cuts_coordinates()) return;
     if (!reduces) {
       if (!has_flat<Op> || outside - 1 > max_rows) return;
       shape = map_shape::flat;

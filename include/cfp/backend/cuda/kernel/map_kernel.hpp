@@ -20,9 +20,7 @@ struct map_loops {
     const call_tensor* all[Operands + 1];
     for (int i = 0; i < Operands; ++i) all[i] = &c.operand[i];
     all[Operands] = &c.result[0];
-    const auto counts = [&](int f) {
-      return !r.factors[f].one_hot && (c.size[f] != 1 || r.coordinates.contains(static_cast<signed char>(f)));
-    };
+    const auto counts = [&](int f) { return !r.factors[f].one_hot && (c.size[f] != 1 || r.coordinate_of(f) >= 0); };
     for (signed char f : r.results[0].factors)
       if (counts(f) || r.factors[f].one_hot) outer.add(c, f, all);
     for (int f = 0; f < r.factors.size(); ++f)
@@ -56,7 +54,7 @@ struct map_kernel {
   struct loops {
     int depth = 0;
     divisor size[max_factors];
-    long first[max_factors] = {};
+    long first[max_factors] = {}, step[max_factors] = {};
     signed char coordinate[max_factors] =
         {};  // which of the functor's indices it is, or -1; the one after them is a one-hot factor
     long stride[operands + 1][max_factors] = {};
@@ -119,8 +117,8 @@ struct map_kernel {
       to.size[d] = divisor(from.size[d]);
       to.first[d] = c.start[from.factor[d]];
       if (c.r().factors[from.factor[d]].one_hot) to.coordinate[d] = coordinates;
-      else
-        to.coordinate[d] = static_cast<signed char>(c.r().coordinates.find(static_cast<signed char>(from.factor[d])));
+      else to.coordinate[d] = static_cast<signed char>(c.r().coordinate_of(from.factor[d]));
+      to.step[d] = c.step_of[from.factor[d]];
       for (int t = 0; t <= operands; ++t) to.stride[t][d] = from.stride[t][d];
     }
   }
@@ -133,7 +131,7 @@ struct map_kernel {
       for (int i = 0; i <= operands; ++i) at[i] += k * l.stride[i][d];
       CFP_UNROLL
       for (int i = 0; i < coordinates + (signature<Op>::selects ? 1 : 0); ++i)
-        if (l.coordinate[d] == i) place[i] = l.first[d] + k;
+        if (l.coordinate[d] == i) place[i] += (l.first[d] + k) * l.step[d];
     }
   }
   // The functor at iteration n of the reduced loops; false where an index names a table position that is not here.

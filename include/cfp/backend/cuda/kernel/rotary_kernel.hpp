@@ -85,7 +85,7 @@ struct rotary_kernel {
 /// Whether the kernel above is for this call; others run as maps of any shape.
 inline bool is_rotary(const call& c) {
   const rule& r = c.r();
-  if (r.coordinates.size() != 4) return false;
+  if (r.coordinates.size() != 4 || r.cuts_coordinates()) return false;
   const int s = r.coordinates[0], half = r.coordinates[1], pair = r.coordinates[2], out = r.coordinates[3];
   const bool back = r.results[0].dim_of(half) >= 0;
   const call_tensor &x = c.operand[0], &y = c.result[0];
