@@ -14,7 +14,7 @@ class dimension_classes {
     name label;
     bool twice = false;    ///< arrives as two factors somewhere (queries and keys of one sequence)
     bool whole = false;    ///< must stay whole somewhere
-    bool parallel = true;  ///< parallel wherever it stands
+    bool parallel = true;  ///< wherever it stands it is parallel, or scanned: neighbours hand on what lies between
     bool inner = false;    ///< reduced by an anchor, and stands nowhere else
     bool minor = false;    ///< a minor factor of a dimension that its major one represents
   };
@@ -83,7 +83,7 @@ class dimension_classes {
         info& i = classes_[static_cast<std::size_t>(c)];
         if (!seen.insert(c).second) i.twice = true;
         i.whole = i.whole || op.r.factors[f].whole;
-        i.parallel = i.parallel && op.r.is_parallel(f);
+        i.parallel = i.parallel && (op.r.is_parallel(f) || op.r.factors[f].scan);
         ++stands[static_cast<std::size_t>(c)];
         if (anchor && op.r.is_reduction(f)) ++reduced_by_anchor[static_cast<std::size_t>(c)];
         if (i.label.empty()) i.label = factor_name(g_, op, f);

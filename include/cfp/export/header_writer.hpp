@@ -48,7 +48,7 @@ class header_writer {
           out.sent.bytes[k] +=
               bytes_sent(i->step, b.held, elements(g_[b.value].shape) * g_[b.value].width(p_.real_bytes), mesh_);
         }
-      } else if (i->kind == instruction::compute) {
+      } else if (i->is_operator()) {
         compute(*i, out);
       } else if (i->crosses()) {
         out.crossings.push_back({p_[i->crossed()].value, i->with, i->sends(), tensor(i->crossed(), out)});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdarg>
 #include <cstdio>
@@ -64,7 +65,8 @@ inline std::string short_mesh(const std::string& mesh) {
 
 /// "1.50 MiB: 2 ar, ag", or nothing.
 inline std::string sent_text(const collective_count& n) {
-  static constexpr const char* brief[] = {"ar", "ag", "rs", "aa", "bc", "send"};
+  static constexpr std::array brief{"ar", "ag", "rs", "aa", "bc", "shift", "scan", "send"};
+  static_assert(brief.size() == collective_names.size());
   std::string out;
   for (std::size_t k = 0; k < n.calls.size(); ++k)
     if (n.calls[k] > 0)
@@ -206,7 +208,8 @@ inline std::string gradient_text(const gradient_check::of_tensor& t) {
 
 inline nlohmann::ordered_json count_json(const collective_count& n) {
   nlohmann::ordered_json j;
-  for (std::size_t k = 0; k < 4; ++k) j[std::string(collective_names[k])] = n.calls[k];
+  for (std::size_t k = 0; k < n.calls.size(); ++k)
+    if (k < 4 || n.calls[k] > 0) j[std::string(collective_names[k])] = n.calls[k];
   return j;
 }
 
