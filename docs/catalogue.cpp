@@ -6,6 +6,7 @@
 #include <cfp/op/dropout.hpp>
 #include <cfp/op/normalization.hpp>
 #include <cfp/op/optimizer.hpp>
+#include <cfp/op/rounds.hpp>
 #include <cfp/op/routing.hpp>
 #include <cfp/op/softmax.hpp>
 
@@ -144,6 +145,34 @@ int main() {
   entry<first_row_t>("x", "The first row of a sequence.", "ViT, arXiv 2010.11929");
   entry<lookup_t>("table, index", "y[..., m] = table[index[...], m].", "");
   entry<scatter_add_t>("gradient, index", "The gradient of `lookup`: adds rows where the indices say.", "");
+  std::printf(
+      "## Pieces of a sequence\n\nWhat is scanned is run on a split factor too: neighbours hand on their border.\n\n");
+  entry<std::remove_const_t<decltype(from_before)>>(
+      "x",
+      "y[p] = x[p - 1], and 0 for the first piece: `from_before`. `from_behind` is x[p + 1]; `_around` goes on at "
+      "the other end; `left_of` and `right_of` take the last dimension but one.",
+      "halo exchange; ring attention, arXiv 2310.01889");
+  entry<std::remove_const_t<decltype(summed_before)>>("x", "Sum of x over the pieces before (`summed_behind`: behind).",
+                                                      "ZeCO, arXiv 2507.01004");
+  entry<std::remove_const_t<decltype(state_before)>>(
+      "x, kept", "y[p + 1] = kept[p] y[p] + x[p], y[0] = 0 (`state_behind`: from the last piece on).",
+      "GLA, arXiv 2312.06635; ZeCO, arXiv 2507.01004");
+  entry<piece_scores_t>("queries, keys", "Products of queries and keys within a piece.", "arXiv 2310.01889");
+  entry<piece_sum_t>("weights, values", "Values of a piece, weighted.", "arXiv 2310.01889");
+  entry<group_piece_scores_t>("queries, keys", "The same with `group` queries to a head of keys.", "arXiv 2305.13245");
+  entry<group_piece_sum_t>("weights, values", "The same with `group` queries to a head of values.", "arXiv 2305.13245");
+  entry<seen_in_round_t>(
+      "scores",
+      "scale * scores of the keys of the piece so many rounds before, -infinity where a query does not see the key. "
+      "Scalars: scale, round, length of a piece, window.",
+      "arXiv 2310.01889");
+  entry<largest_score_t>("scores", "The largest score of a query.", "");
+  entry<larger_score_t>("x, y", "max(x, y).", "");
+  entry<exponentials_t>("scores, m", "exp(scores - m).", "online softmax, arXiv 1805.02867");
+  entry<divided_rows_t>("x, sum", "x / sum, a number for each row.", "");
+  entry<seen_before_t>("scores", "Scores of keys up to the query, else 0.", "linear attention, arXiv 2006.16236");
+  entry<piece_state_t>("keys, values", "Sum of key times value over a piece.", "arXiv 2006.16236");
+  entry<read_state_t>("queries, state", "Queries times the state before their piece.", "arXiv 2006.16236");
   std::printf("## Normalisation\n\n");
   entry<norm_sum_t>("x", "Sum of a row.", "");
   entry<norm_square_t>("x, norm_sum(x)", "Sum of squared distances of a row to its mean. Scalar: 1/width.", "");

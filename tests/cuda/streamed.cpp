@@ -6,6 +6,7 @@
 #include "streamed_gpus.hpp"
 
 #include "../runtime/small.hpp"
+#include "../scanned.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/backend/device_memory.hpp>
@@ -77,8 +78,27 @@ outcome run_on(backend& on, const program& p, const graph& g, const batch_source
   return out;
 }
 
+void check_as_at_once(program& p, const graph& g, const mesh_shape& mesh, const batch_source& text, long steps) {
+  stand_in::reset();
+  {
+    const std::unique_ptr<backend> here = streamed::gpus_with<streamed::host_products>(mesh, number::float32),
+                                   at_once = emulated_gpus(mesh, number::float32);
+    here->lowered_for().complete(p, g);
+    const outcome a = run_on(*here, p, g, text, steps), b = run_on(*at_once, p, g, text, steps);
+    CHECK(a.result.loss == b.result.loss);
+    CHECK(a.result.change == b.result.change);
+    REQUIRE(a.sent.size() == b.sent.size());
+    for (std::size_t axis = 0; axis < a.sent.size(); ++axis) {
+      CHECK(a.sent[axis].calls == b.sent[axis].calls);
+      CHECK(a.sent[axis].bytes == b.sent[axis].bytes);
+    }
+    CHECK(seen.graphs > 0);
+  }
+  check_nothing_wrong();
+}
+
 // Says how much of the programs is carried to the host and back.
-long check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long steps, bool may_host = false) {
+long check_plans_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long steps, bool may_host = false) {
   const byte_text text = text_for(g);
   const block_structure blocks = parallel_blocks(g);
   const recomputation again(g, blocks, segments(g, blocks), find_saved(g, cuda::catalogue_target(number::float32)));
@@ -91,23 +111,8 @@ long check_as_at_once(const graph& g, const mesh_shape& mesh, int plans, long st
     schedule order;
     order.overlap = n % 2 == 0;
     plan p = random_plan(g, mesh, d, random, sizeof(float), order);
-    stand_in::reset();
-    {
-      const std::unique_ptr<backend> here = streamed::gpus_with<streamed::host_products>(mesh, number::float32),
-                                     at_once = emulated_gpus(mesh, number::float32);
-      here->lowered_for().complete(p.code, g);
-      for (const instruction& i : p.code.code) carried += i.kind == instruction::carry;
-      const outcome a = run_on(*here, p.code, g, text, steps), b = run_on(*at_once, p.code, g, text, steps);
-      CHECK(a.result.loss == b.result.loss);
-      CHECK(a.result.change == b.result.change);
-      REQUIRE(a.sent.size() == b.sent.size());
-      for (std::size_t axis = 0; axis < a.sent.size(); ++axis) {
-        CHECK(a.sent[axis].calls == b.sent[axis].calls);
-        CHECK(a.sent[axis].bytes == b.sent[axis].bytes);
-      }
-      CHECK(seen.graphs > 0);
-    }
-    check_nothing_wrong();
+    check_as_at_once(p.code, g, mesh, text, steps);
+    for (const instruction& i : p.code.code) carried += i.kind == instruction::carry;
   }
   return carried;
 }
@@ -153,9 +158,21 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("programs in streams and graphs train to the bit as those that run at once, and count the same") {
   const graph g = differentiate(refine(decoder(one_layer())));
   for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2}), mesh_of({1, 2}), mesh_of({2, 1})})
-    check_as_at_once(g, mesh, 2, 4);
-  check_as_at_once(g, mesh_of({1, 1, 2}), 1, 3);
-  check_as_at_once(g, mesh_of({2, 2}), 2, 3);
+    check_plans_as_at_once(g, mesh, 2, 4);
+  check_plans_as_at_once(g, mesh_of({1, 1, 2}), 1, 3);
+  check_plans_as_at_once(g, mesh_of({2, 2}), 2, 3);
+}
+
+TEST_CASE("what neighbours hand on does so in streams and graphs") {
+  const graph g = scanned::model_of_scans(4);
+  for (const int ranks : {2, 4}) {
+    const mesh_shape mesh = mesh_of({ranks});
+    program p = scanned::program_along_pieces(g, mesh, sizeof(float));
+    check_as_at_once(
+        p, g, mesh, [](long) { return batch{}; }, 4);
+    CHECK(count_collectives(p, g).calls[static_cast<std::size_t>(collective_kind::all_scan)] > 2);
+    CHECK(count_collectives(p, g).calls[static_cast<std::size_t>(collective_kind::shift)] > 2);
+  }
 }
 
 TEST_CASE("micro-batches and clipping in streams and graphs") {
@@ -165,11 +182,11 @@ TEST_CASE("micro-batches and clipping in streams and graphs") {
   how.clip = 1;
   how.micro_batches = 2;
   const graph g = differentiate(refine(decoder(c)), how);
-  for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_as_at_once(g, mesh, 2, 4);
+  for (const mesh_shape& mesh : {mesh_of({1}), mesh_of({2})}) check_plans_as_at_once(g, mesh, 2, 4);
 }
 
 TEST_CASE("state and what backward reads rest on the host, in streams and graphs too") {
-  CHECK(check_as_at_once(differentiate(refine(decoder(one_layer()))), mesh_of({2}), 4, 3, true) > 10);
+  CHECK(check_plans_as_at_once(differentiate(refine(decoder(one_layer()))), mesh_of({2}), 4, 3, true) > 10);
 }
 
 TEST_CASE("stages of a pipeline in streams and graphs train to the bit as those that run at once, and count the same") {

@@ -5,6 +5,7 @@
 #include "tested_ranks.hpp"
 
 #include "../runtime/small.hpp"
+#include "../scanned.hpp"
 
 #include <cfp/backend/cuda/fusions.hpp>
 #include <cfp/plan/usual_plans.hpp>
@@ -103,6 +104,27 @@ TEST_CASE("a GPT trains on GPUs as on the host") {
         {"attention", "layer_norm", "norm_input", "copy", "gelu", "add", "bias", "linear gradients", "adamw",
          "square_norm"});
   check(g, mesh_of({two}), 3, {});
+}
+
+TEST_CASE("attention in pieces, and what neighbours hand on, train on GPUs as on the host") {
+  transformer c = without_dropout(tiny_config()), l = read_decoder(tiny("llama"));
+  l.batch = c.batch, l.sequence = c.sequence;
+  for (transformer* t : {&c, &l}) {
+    t->layers = 1, t->pieces = 4;
+    const graph g = differentiate(refine(decoder(*t)));
+    check(g, mesh_of({1}), 1, {});
+    check(g, mesh_of({two}), 2, {});
+  }
+  const graph g = scanned::model_of_scans(4);
+  const program p = scanned::program_along_pieces(g, mesh_of({two}), sizeof(float));
+  const batch_source nothing = [](long) { return batch{}; };
+  const trained on_host = train_on(p, g, nothing, 3, 3);
+  for (const unsigned turns : {0U, 1U}) {
+    const difference apart = compare(on_host, train_on_device(p, g, nothing, 3, number::float32, turns), g);
+    INFO("worst: " << apart.worst);
+    CHECK(apart.loss <= wider * 1e-5);
+    CHECK(apart.parameters <= wider * 2e-3);
+  }
 }
 
 TEST_CASE("optimizers of less state, and gradients sent in fewer bytes, train on GPUs as on the host") {

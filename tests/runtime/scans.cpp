@@ -3,8 +3,9 @@
 #include "common.hpp"
 #include "small_families.hpp"
 
+#include "../scanned.hpp"
+
 #include <cfp/backend/host/kernels_of.hpp>
-#include <cfp/families/in_pieces.hpp>
 #include <cfp/session/check_gradients.hpp>
 
 #include <cmath>
@@ -43,25 +44,14 @@ std::vector<double> drawn(std::mt19937& random, long count) {
   return out;
 }
 
-// Every operation split by its factor of pieces, where it has one, else not at all.
-sharding along_pieces(const graph& g, int ranks) {
-  sharding s = sharding::replicated(g);
-  for (int i = 0; i < g.size() && ranks > 1; ++i)
-    for (int f = 0; f < g.at(i).r.factors.size(); ++f)
-      if (factor_name(g, g.at(i), f) == name("pieces") && g.at(i).hub < 0)
-        s.assigned[static_cast<std::size_t>(i)].factor[0] = static_cast<signed char>(f);
-  return s;
-}
-
 struct seen {
   double loss = 0;
   collective_count sent{};
 };
-seen run(const made& m, int ranks, const sharding& s) {
+seen run(const made& m, int ranks) {
   const graph& g = m.g;
   const mesh_shape mesh = mesh_of({ranks});
-  program p = lower(g, mesh, s, all_operations(g), sizeof(double));
-  plan_memory(p);
+  const program p = scanned::program_along_pieces(g, mesh, sizeof(double));
   const auto on = ranks_for(p, kernels_of<weighed_t>());
   seen out;
   out.sent = count_collectives(p, g);
@@ -110,7 +100,7 @@ TEST_CASE("ZeCO: an all-scan is a serial scan, and sends as much whatever the le
       const long all = batch_rows * heads * pieces * depth;
       const std::vector<double> xs = drawn(random, all * wide), ks = drawn(random, all), cs = drawn(random, all * wide);
       m.given = {{"x", xs}, {"kept", ks}, {"places", cs}};
-      const seen got = run(m, ranks, along_pieces(m.g, ranks));
+      const seen got = run(m, ranks);
       CHECK(got.loss == Approx(serial_states(xs, ks, cs, pieces)).epsilon(1e-12));
       CHECK(bytes_of(got.sent, collective_kind::all_scan) == (ranks > 1 ? border : 0));
       // To gather what pieces leave, as is done without (LASP-2), grows with both.
@@ -143,7 +133,7 @@ TEST_CASE("ZeCO: linear attention in pieces is the sum over all keys before a qu
         expected += score * value;
       }
   for (const int ranks : {1, 2, 4}) {
-    const seen got = run(m, ranks, along_pieces(m.g, ranks));
+    const seen got = run(m, ranks);
     CHECK(got.loss == Approx(expected).epsilon(1e-12));
     CHECK(bytes_of(got.sent, collective_kind::all_scan) ==
           (ranks > 1 ? batch_rows * heads * depth * depth * static_cast<long>(sizeof(double)) : 0));
@@ -181,7 +171,7 @@ TEST_CASE("halo: a convolution whose rows are split is that of the whole image, 
                 expected += pixel("places", n, row, column, to, out) * pixel("x", n, row + dy, column + dx, from, in) *
                             m.given[name_of(dy, dx)][static_cast<std::size_t>(from * out + to)];
   for (const int ranks : {1, 2, 4, 8}) {
-    const seen got = run(m, ranks, along_pieces(m.g, ranks));
+    const seen got = run(m, ranks);
     CHECK(got.loss == Approx(expected).epsilon(1e-12));
     const long row = batch_rows * columns * in * static_cast<long>(sizeof(double));
     CHECK(bytes_of(got.sent, collective_kind::shift) == (ranks > 1 ? 2 * row : 0));
