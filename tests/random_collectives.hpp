@@ -80,13 +80,15 @@ void exchange(Context& c, unsigned seed, std::vector<std::byte>& out, bool whole
     } else if (what == 6) {
       const auto& pair = c.group(c.groups() + static_cast<int>(same() % c.pairs.size()));
       const auto sender = static_cast<int>(same() % 2);
+      const auto as = static_cast<cfp::collective_kind>(static_cast<int>(cfp::collective_kind::shift) +
+                                                        static_cast<int>(same() % 3));  // or all_scan, or send
       if (pair.size() == 2 && pair.rank() == sender) {
         Buffer<T> data = filled(count);
-        pair.send(data.data(), count);
+        pair.send(data.data(), count, as);
         if constexpr (requires { pair.wait(); }) pair.wait();
       } else if (pair.size() == 2) {
         Buffer<T> data = empty(count);
-        pair.receive(data.data(), count);
+        pair.receive(data.data(), count, as);
         if constexpr (requires { pair.wait(); }) pair.wait();
         done(data);
       }

@@ -277,7 +277,7 @@ TEST_CASE("what launched ranks move may be larger than one piece of it") {
       c.world.broadcast(x.data(), x.size(), 0);
       right = right && x.back() > 1;
       const auto counted = c.world.counted();
-      right = right && counted.calls == std::array<std::int64_t, 6>{1, 0, 0, 0, 1};
+      right = right && counted.calls == decltype(counted.calls){1, 0, 0, 0, 1};
     });
     return right ? "right" : "wrong";
   });
