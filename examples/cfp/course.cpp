@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -48,30 +49,22 @@ std::vector<cfp::condition> of_lengths(const arguments& a, const cfp::machine& m
 }
 
 // "a100-8:4": of a machine so many devices.
-cfp::machine part_of(const std::string& asked) {
+cfp::machine asked_part(const std::string& asked) {
   const std::size_t colon = asked.rfind(':');
-  const std::string name = asked.substr(0, colon);
-  cfp::machine m = cfp::load_machine(carried("machines", "--then", name).path);
+  const cfp::machine m = cfp::load_machine(carried("machines", "--then", asked.substr(0, colon)).path);
   if (colon == std::string::npos) return m;
   const std::string devices = asked.substr(colon + 1);
-  const std::vector<int> counts = cfp::counts_of(m);
-  std::string list;
-  for (const int n : counts) {
-    if (std::to_string(n) == devices) {
-      m = cfp::innermost(m, n);
-      m.name = devices + " of " + m.name;
-      return m;
-    }
-    list += (list.empty() ? "" : ", ") + std::to_string(n);
-  }
-  throw bad_input("--then " + asked + ": " + name + " has whole parts of " + list + " devices");
+  int n = 0;
+  const auto [end, wrong] = std::from_chars(devices.data(), devices.data() + devices.size(), n);
+  if (wrong != std::errc() || end != devices.data() + devices.size()) n = 0;  // no part has none
+  return cfp::part_of(m, n, "--then " + asked);
 }
 
 std::vector<cfp::condition> of_machines(const arguments& a, const cfp::machine& m) {
   const made_model net = make_model(a, rows_of(a.batch, a.micro_batches), a.layers, 1);
   std::vector<cfp::condition> out{{m.name, net.forward, m}};
   for (const std::string& name : a.then) {
-    const cfp::machine next = part_of(name);
+    const cfp::machine next = asked_part(name);
     out.push_back({next.name, net.forward, next});
   }
   return out;

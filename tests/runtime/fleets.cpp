@@ -232,7 +232,7 @@ TEST_CASE("a fleet's file says what is wrong with it, and what it is") {
   };
   CHECK(with("2.5", "-1") ==
         "my.json: pools[0].price must be what a device costs in an hour, above 0 and at most 1e6, got -1");
-  CHECK(with("4", "3") == "my.json: pools[0].devices must be one of 1, 2, 4, 8, of which a has whole parts, got 3");
+  CHECK(with("4", "3") == "my.json: pools[0].devices 3: 'a' has whole parts of 1, 2, 4, 8 devices; take one of them");
   CHECK(with("\"devices\"", "\"nodes\"") ==
         "my.json: pools[0] has the key 'nodes', which pools of a fleet do not know");
   CHECK(with("\"currency\": \"EUR\", ", "") == "my.json: the file must have 'currency'");

@@ -376,13 +376,13 @@ TEST_CASE("calls and bytes are counted as a ring sends them") {
         });
       const auto b = static_cast<std::int64_t>(8 * count), k = static_cast<std::int64_t>(n);
       for (std::size_t r = 0; r < n; ++r) {
-        CHECK(counted[r].calls == std::array<std::int64_t, 6>{2, 1, 1, 1, 1});
-        CHECK(counted[r].bytes == std::array<std::int64_t, 6>{2 * (2 * (k - 1) * b / k), (k - 1) * b, (k - 1) * b,
-                                                              (k - 1) * b, (k - 1) * b / k});
-        CHECK(axis[r].calls == std::array<std::int64_t, 6>{0, 0, 0, 0, 1});
-        CHECK(axis[r].bytes == std::array<std::int64_t, 6>{0, 0, 0, 0, (k - 1) * (b / 2) / k});
-        CHECK(reset[r].calls == std::array<std::int64_t, 6>{});
-        CHECK(reset[r].bytes == std::array<std::int64_t, 6>{});
+        CHECK(counted[r].calls == decltype(counted[r].calls){2, 1, 1, 1, 1});
+        CHECK(counted[r].bytes == decltype(counted[r].calls){2 * (2 * (k - 1) * b / k), (k - 1) * b, (k - 1) * b,
+                                                             (k - 1) * b, (k - 1) * b / k});
+        CHECK(axis[r].calls == decltype(counted[r].calls){0, 0, 0, 0, 1});
+        CHECK(axis[r].bytes == decltype(counted[r].calls){0, 0, 0, 0, (k - 1) * (b / 2) / k});
+        CHECK(reset[r].calls == decltype(counted[r].calls){});
+        CHECK(reset[r].bytes == decltype(counted[r].calls){});
       }
     }
 }

@@ -43,4 +43,13 @@ void run_compressed(Device& on, const Queue& q, const program& p, const instruct
                  on.among(i.step.set(), q));
 }
 
+/// Runs any step of a conversion.
+template <class T, class Device, class Queue, class Memory>
+void run_step(Device& on, const Queue& q, const program& p, const instruction& i, const Memory& memory) {
+  if (i.step.sent_as != compression::none) return run_compressed<T>(on, q, p, i, memory);
+  const auto at = [&](int k) { return k < i.out.size() ? static_cast<T*>(memory[i.out[k]]) : nullptr; };
+  run_conversion<T>(on.mover(q), i.step, p[i.in[0]], p[i.out[0]], static_cast<T*>(memory[i.in[0]]), at(0), at(1), at(2),
+                    p.mesh, on.rank(), on.among(i.step.set(), q));
+}
+
 }  // namespace cfp

@@ -31,7 +31,7 @@ class engine : public loaded_program {
   /// `p` must have its memory planned, as the device wants programs, and outlive this, as must the others. Allocates
   /// all memory there is.
   engine(const program& p, const graph& g, Device& on, std::uint64_t seed)
-      : program_(p), device_(on), memory_(p, g, on.rank(), seed, typename Device::memory(on)) {
+      : program_(p), graph_(g), device_(on), memory_(p, g, on.rank(), seed, typename Device::memory(on)) {
     const stream_order order = order_of(p);
     const places where{p, g, on.rank(), seed, memory_.places(), workspace_};
     seconds_.resize(p.code.size());
@@ -39,8 +39,6 @@ class engine : public loaded_program {
     for (std::size_t i = 0; i < p.code.size(); ++i) {
       step_of s{&p.code[i], {}, order.waits_for[i]};
       if (s.code->nothing) {
-      } else if (s.code->kind == instruction::hand) {
-        s.work = [this, i, h = handed_by(p, g, *s.code, on.rank())](const queue& q) { hand(i, h, q); };
       } else if (s.code->kind != instruction::compute && s.code->kind != instruction::narrow) {
         s.work = [this, i](const queue& q) { move(i, q); };
       } else {
@@ -224,25 +222,16 @@ class engine : public loaded_program {
       device_.mover(q).copy(memory_[code.out[0]], memory_[code.in[0]], program_[code.in[0]].bytes);
     else if (code.crosses())
       run_crossing(program_, code, memory_[code.crossed()], device_.pair(0, code.with, code.sends(), q));
-    else as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { convert_as<U>(code, q); });
+    else
+      as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) {
+        if (code.kind != instruction::hand) return run_step<U>(device_, q, program_, code, memory_);
+        run_handed<U>(device_, q, handed_by(program_, graph_, code, device_.rank()), code, memory_);
+      });
     if (Device::immediate && code.beside) seconds_[i] = since(begin);
-  }
-  void hand(std::size_t i, const handed& h, const queue& q) {
-    const instruction& code = program_.code[i];
-    const auto begin = clock::now();
-    as_converted<T>(program_[code.in[0]].type, [&]<class U>(U) { run_handed<U>(device_, q, h, code, memory_); });
-    if (Device::immediate && code.beside) seconds_[i] = since(begin);
-  }
-  template <class U>
-  void convert_as(const instruction& i, const queue& q) {
-    const auto at = [&](int k) { return k < i.out.size() ? static_cast<U*>(memory_[i.out[k]]) : nullptr; };
-    if (i.step.sent_as != compression::none) return run_compressed<U>(device_, q, program_, i, memory_);
-    run_conversion<U>(device_.mover(q), i.step, program_[i.in[0]], program_[i.out[0]],
-                      static_cast<U*>(memory_[i.in[0]]), at(0), at(1), at(2), program_.mesh, device_.rank(),
-                      device_.among(i.step.set(), q));
   }
 
   const program& program_;
+  const graph& graph_;
   Device& device_;
   rank_memory<T, typename Device::memory> memory_;
   typename Device::memory::block held_workspace_;

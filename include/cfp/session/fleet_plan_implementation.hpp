@@ -42,12 +42,6 @@ inline std::vector<fleet_offer> offers_of(const fleet& f, const graph& g, const 
   return out;
 }
 
-inline machine part_of(const machine& m, int devices) {
-  machine out = innermost(m, devices);
-  if (devices < m.devices()) out.name = std::to_string(devices) + " devices of " + m.name;
-  return out;
-}
-
 /// The order in which they are planned: what bounds promise to be cheap first, for it beats the most others; or what
 /// has few devices.
 inline std::vector<fleet_offer*> in_order(std::vector<fleet_offer>& offers, const fleet_question& q) {
@@ -78,7 +72,7 @@ inline void plan_offer(fleet_offer& x, const graph& forward, const fleet& f, con
   std::vector<machine> parts;
   for (const auto& [pool, devices] : x.parts) parts.push_back(innermost(f.pools[pool].on, devices));
   if (parts.size() == 1) {
-    x.plan = plan_for(forward, part_of(f.pools[x.parts[0].first].on, x.devices), there);
+    x.plan = plan_for(forward, part_of(f.pools[x.parts[0].first].on, x.devices, x.machine), there);
     if (x.plan.fits()) x.ms = x.plan.meshes.front().fastest()->ms;
   }
   if (q.in_stages && x.devices > 1) {

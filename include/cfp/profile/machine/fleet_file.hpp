@@ -67,16 +67,16 @@ class fleet_reader : json_reader<invalid_machine> {
     out.price = price.get<double>();
     const auto devices = value.find("devices");
     if (devices == value.end()) return out;
-    const std::vector<int> counts = counts_of(out.on);
-    if (!devices->is_number_integer() || std::find(counts.begin(), counts.end(), devices->get<long>()) == counts.end())
-      refuse(owner + ".devices must be one of " + listed(counts) + ", of which " + out.name + " has whole parts, got " +
-             shown(*devices));
-    out.on = innermost(std::move(out.on), devices->get<int>());
-    return out;
-  }
-  static std::string listed(const std::vector<int>& numbers) {
-    std::string out;
-    for (const int n : numbers) out += (out.empty() ? "" : ", ") + std::to_string(n);
+    const std::string asked = owner + ".devices " + shown(*devices);
+    if (!devices->is_number_integer()) refuse(asked + ": must be a number of devices");
+    try {
+      const long n = devices->get<long>();
+      const std::string called = out.on.name;
+      out.on = part_of(out.on, n > 0 && n <= out.on.devices() ? static_cast<int>(n) : 0, asked);
+      out.on.name = called;
+    } catch (const bad_input& e) {
+      refuse(e.what());
+    }
     return out;
   }
 };

@@ -1,5 +1,4 @@
-// The kernels for GPUs: which code runs which operator, and which chains there are. Users add operators and chains of
-// their own by type. Products and attention are not among them.
+// The kernels for GPUs of operators but products and attention, and of chains. Users add their own by type.
 #pragma once
 
 #include <cfp/backend/cuda/chain/chains.hpp>
@@ -151,7 +150,7 @@ class kernels {
       case op_body::accumulate: return {&routines::template one<&routines::accumulate>, nullptr};
       case op_body::product:
       case op_body::map:
-      case op_body::scan:  // devices have it themselves
+      case op_body::scan:
       case op_body::routine: break;
     }
     const auto at = table_.find(rearranges(op) ? &info<copy_t> : &op);
