@@ -14,6 +14,8 @@ FORCED = {
     "tensor_sequence": ({"data": ["batch"], "model": ["heads>sequence", "hidden>sequence", "vocabulary>sequence", "heads", "hidden",
                                                       "kv_heads", "vocabulary", "sequence", "-"]},
                         ["batch:data sequence:model", "sequence:model batch:data", "batch:data", "vocabulary:model", "replicated"]),
+    "pieces": ({"data": ["batch", "-"], "model": ["pieces", "vocabulary", "-"]},
+               ["batch:data pieces:model", "pieces:model batch:data", "batch:data", "vocabulary:model", "replicated"]),
     "zero": ({"data": ["batch/scattered", "batch", "-"], "model": ["batch/scattered", "batch", "-"]},
              ["batch:data batch:model", "vocabulary:data vocabulary:model", "replicated"]),
 }
@@ -61,12 +63,12 @@ class Program:
             if not no: return
             at[kind(no.group(1))] += 1
 
-    def trained(self, model, plan):
+    def trained(self, model, plan, *more):
         """Losses of our ranks under a plan, and the collectives of a step: of each kind how many, and the bytes a rank sends. The weights
         it begins with lie in a file named after the model."""
         mesh = ",".join(f"{a}={n}" for a, n in json.load(open(os.path.join(self.folder, plan)))["mesh"].items())
         train = ["train", "--model", model, "--layers", str(LAYERS), "--batch", str(BATCH), "--seq", str(SEQ), "--mesh", mesh,
-                 "--text", "text.bin", "--seed", str(SEED), "--plan", plan]
+                 "--text", "text.bin", "--seed", str(SEED), "--plan", plan, *more]
         self.run(*train, "--steps", str(STEPS), "--summary", "summary.json", "--save-plan", "ours.json")
         if not os.path.exists(os.path.join(self.folder, model + ".safetensors")):
             self.run(*train, "--steps", "0", "--save-state", model + ".safetensors")

@@ -20,7 +20,7 @@ using namespace small_tests;
 
 namespace {
 
-constexpr long batch_rows = 2, heads = 3, depth = 4, wide = 5;
+constexpr long batch_rows = 2, heads = 3, depth = 4;
 
 // A model whose loss is a sum of y times a number for each place, so that all of y counts; and its given tensors.
 struct made {
@@ -66,47 +66,67 @@ seen run(const made& m, int ranks) {
 
 long bytes_of(const collective_count& n, collective_kind k) { return n.bytes[static_cast<std::size_t>(k)]; }
 
-// State of a piece before it, serially: S <- kept S + x.
-double serial_states(const std::vector<double>& x, const std::vector<double>& kept, const std::vector<double>& places,
-                     long pieces) {
-  double loss = 0;
-  const long row = depth * wide;
-  for (long bh = 0; bh < batch_rows * heads; ++bh) {
-    std::vector<double> state(static_cast<std::size_t>(row), 0.0);
-    for (long p = 0; p < pieces; ++p)
-      for (long i = 0; i < row; ++i) {
-        const auto at = static_cast<std::size_t>((bh * pieces + p) * row + i);
-        double& s = state[static_cast<std::size_t>(i)];
-        loss += places[at] * s;
-        s = kept[static_cast<std::size_t>((bh * pieces + p) * depth + i / wide)] * s + x[at];
-      }
+// States between pieces of random numbers: what a model of them loses, and serially, S <- kept S + x.
+struct states {
+  long rows, pieces, keys, values;  // of sequences and heads together, ...
+
+  made model_of(std::mt19937& random) const {
+    model net;
+    const dimension b{"rows", rows}, p{"pieces", pieces}, k{"keys", keys}, v{"values", values};
+    const tensor x = net.input("x", {b, p, k, v}, element::real, {0.0, 1.0});
+    const tensor kept = net.input("kept", {b, p, k}, element::real, {0.0, 1.0});
+    made m = finished(net, state_before(x, kept), {b, p, k, v});
+    const long all = rows * pieces * keys;
+    m.given["x"] = drawn(random, all * values), m.given["places"] = drawn(random, all * values);
+    m.given["kept"] = drawn(random, all);
+    return m;
   }
-  return loss;
-}
+  double serially(const made& m) const {
+    const auto of = [&](const char* label, long at) { return m.given.at(label)[static_cast<std::size_t>(at)]; };
+    const long row = keys * values;
+    double loss = 0;
+    for (long b = 0; b < rows; ++b)
+      for (long i = 0; i < row; ++i) {
+        double state = 0;
+        for (long p = b * pieces; p < (b + 1) * pieces; ++p) {
+          loss += of("places", p * row + i) * state;
+          state = of("kept", p * keys + i / values) * state + of("x", p * row + i);
+        }
+      }
+    return loss;
+  }
+  long border() const { return rows * keys * values * static_cast<long>(sizeof(double)); }
+};
 
 }  // namespace
 
 TEST_CASE("ZeCO: an all-scan is a serial scan, and sends as much whatever the length and the ranks") {
   std::mt19937 random(3);
-  const long border = batch_rows * heads * depth * wide * static_cast<long>(sizeof(double));
-  for (const long pieces : {8, 24})
+  for (const long pieces : {8, 24}) {
+    const states some{6, pieces, 4, 5};
+    const made m = some.model_of(random);
     for (const int ranks : {1, 2, 4, 8}) {
-      model net;
-      const dimension b{"batch", batch_rows}, h{"heads", heads}, p{"pieces", pieces}, k{"keys", depth},
-          v{"values", wide};
-      const tensor x = net.input("x", {b, h, p, k, v}, element::real, {0.0, 1.0});
-      const tensor kept = net.input("kept", {b, h, p, k}, element::real, {0.0, 1.0});
-      made m = finished(net, state_before(x, kept), {b, h, p, k, v});
-      const long all = batch_rows * heads * pieces * depth;
-      const std::vector<double> xs = drawn(random, all * wide), ks = drawn(random, all), cs = drawn(random, all * wide);
-      m.given = {{"x", xs}, {"kept", ks}, {"places", cs}};
       const seen got = run(m, ranks);
-      CHECK(got.loss == Approx(serial_states(xs, ks, cs, pieces)).epsilon(1e-12));
-      CHECK(bytes_of(got.sent, collective_kind::all_scan) == (ranks > 1 ? border : 0));
+      CHECK(got.loss == Approx(some.serially(m)).epsilon(1e-12));
+      CHECK(bytes_of(got.sent, collective_kind::all_scan) == (ranks > 1 ? some.border() : 0));
       // To gather what pieces leave, as is done without (LASP-2), grows with both.
       CHECK(bytes_of(got.sent, collective_kind::all_gather) == 0);
-      if (ranks > 2) CHECK(bytes_sent(collective_kind::all_gather, pieces * border, ranks) > 2 * border);
+      if (ranks > 2) CHECK(bytes_sent(collective_kind::all_gather, pieces * some.border(), ranks) > 2 * some.border());
     }
+  }
+}
+
+TEST_CASE("ZeCO: large states go on in slices, so that ranks work at the same time") {
+  std::mt19937 random(6);
+  const states large{32, 4, 32, 64};  // 512 KiB at a border: 8 slices
+  const made m = large.model_of(random);
+  for (const int ranks : {2, 4}) {
+    const program p = scanned::program_along_pieces(m.g, mesh_of({ranks}), sizeof(double));
+    const auto hand = std::find_if(p.code.begin(), p.code.end(), [](const auto& i) { return i.communicates(); });
+    REQUIRE(hand != p.code.end());
+    CHECK(handed_by(p, m.g, *hand, 1).slices() == 8);
+    CHECK(run(m, ranks).loss == Approx(large.serially(m)).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("ZeCO: linear attention in pieces is the sum over all keys before a query") {

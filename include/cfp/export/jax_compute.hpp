@@ -46,6 +46,7 @@ class jax_compute {
       case op_body::unstack: return unstack(op, operands[0], results);
       case op_body::routine: return routine(o, operands[0], results[0]);
       case op_body::map: return map(op, operands, results[0]);
+      case op_body::scan: return scan(op, operands, results[0]);
       default: throw unknown(op);
     }
   }
@@ -86,6 +87,17 @@ class jax_compute {
       line(results[k] + " = give(jnp.take(" + x + ", " + std::to_string(k) +
            ", axis=" + std::to_string(from.dim_of(slice)) + "), " + python_text(left) + ", " +
            python_text(letters(op.r.results[static_cast<int>(k)])) + ")");
+  }
+
+  void scan(const operation& op, const std::vector<std::string>& operands, const std::string& result) {
+    const handing& how = op.op->hands;
+    used.insert("scanned");
+    const std::string axis = std::to_string(op.r.operands[0].dim_of(op.r.scanned()));
+    if (!how.sums)
+      return line(result + " = handed(" + operands[0] + ", " + axis + ", " + std::to_string(how.step) +
+                  (how.around ? ", True)" : ", False)"));
+    line(result + " = scanned(" + operands[0] + ", " + (operands.size() > 1 ? operands[1] : "None") + ", " + axis +
+         ", " + std::to_string(how.step) + ")");
   }
 
   void routine(int o, const std::string& x, const std::string& result) {

@@ -79,6 +79,15 @@ inline constexpr jax_operator jax_operators[] = {
     {"first_replaced", "(x, first, s):\n    return jnp.where(s == 0, first, x)\n"},
     {"first_row", "(x, s):\n    return jnp.where(s == 0, x, jnp.zeros_like(x))\n"},
     {"first_choices", "(place):\n    return jnp.where(place > 0, 1.0, 0.0)\n"},
+    {"seen_in_round",
+     "(x, scale, round, length, window, p, q, k):\n"
+     "    behind = round * length + q - k\n"
+     "    return jnp.where((p >= round) & (behind >= 0) & (behind < window), x * scale, -inf)\n"},
+    {"largest_score", "(x):\n    return x\n"},
+    {"larger_score", "(x, y):\n    return jax.lax.stop_gradient(jnp.maximum(x, y))\n"},
+    {"exponentials", "(x, most):\n    return jnp.exp(x - most)\n"},
+    {"divided_rows", "(x, total):\n    return x / total\n"},
+    {"seen_before", "(x, q, k):\n    return jnp.where(k <= q, x, jnp.zeros_like(x))\n"},
 };
 
 inline const jax_operator* find_jax_operator(std::string_view label) {
@@ -115,6 +124,28 @@ def pick(x, index, axis):
     shape[axis] = x.shape[axis]
     hot = jnp.reshape(jnp.arange(x.shape[axis]), shape) == jnp.expand_dims(index, axis)
     return jnp.sum(jnp.where(hot, x, 0), axis)
+)py";
+
+/// What one position is given by another along an axis.
+inline constexpr std::string_view jax_scanned = R"py(
+def handed(x, axis, step, around):
+    """Of each position the one before it (behind, for -1); at the end zero, or that at the other end."""
+    moved = jnp.roll(x, step, axis)
+    if around:
+        return moved
+    shape = [x.shape[axis] if d == axis else 1 for d in range(x.ndim)]
+    end = jnp.reshape(jnp.arange(x.shape[axis]) == (0 if step > 0 else x.shape[axis] - 1), shape)
+    return jnp.where(end, jnp.zeros_like(x), moved)
+
+
+def scanned(x, kept, axis, step):
+    """Of each position what those before it left: each makes kept times that, and x, of it."""
+    def one(carry, now):
+        return now[0] + carry * jnp.expand_dims(now[1], -1), carry
+    rows = jnp.moveaxis(x, axis, 0)
+    kept = jnp.ones(rows.shape[:-1], x.dtype) if kept is None else jnp.moveaxis(kept, axis, 0)
+    _, out = jax.lax.scan(one, jnp.zeros_like(rows[0]), (rows, kept), reverse=step < 0)
+    return jnp.moveaxis(out, 0, axis)
 )py";
 
 /// The elements that fall out are those of cfp's own runs: by the same counters.

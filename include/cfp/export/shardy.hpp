@@ -100,15 +100,17 @@ class shardy_text {
       }
       return "(" + out + ")";
     };
-    std::string sizes, reduced, whole;
+    std::string sizes, reduced, whole, handed_on;
     for (int f = 0; f < op.r.factors.size(); ++f) {
       sizes += (f > 0 ? ", " : "") + letter(f) + "=" + std::to_string(op.sizes[f]);
-      if (op.r.stays_together(f)) whole += (whole.empty() ? "" : ", ") + letter(f);
+      if (f == op.r.scanned() && !op.r.factors[f].whole) handed_on += (handed_on.empty() ? "" : ", ") + letter(f);
+      else if (op.r.stays_together(f)) whole += (whole.empty() ? "" : ", ") + letter(f);
       else if (op.r.is_reduction(f)) reduced += (reduced.empty() ? "" : ", ") + letter(f);
     }
     return "#sdy.op_sharding_rule<" + tensors(op.r.operands) + "->" + tensors(op.r.results) + " {" + sizes + "}" +
            (reduced.empty() ? "" : " reduction={" + reduced + "}") +
-           (whole.empty() ? "" : " need_replication={" + whole + "}") + ", custom>";
+           (whole.empty() ? "" : " need_replication={" + whole + "}") +
+           (handed_on.empty() ? "" : " permutation={" + handed_on + "}") + ", custom>";
   }
 
   std::string read(int v, const partition& held) {

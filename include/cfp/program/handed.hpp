@@ -53,7 +53,7 @@ constexpr handed handed_by(const program& p, const graph& g, const instruction& 
     out.per = out.rows.inner / view_around(p[i.in[1]].local, o.r.operands[1].dim_of(o.r.scanned())).inner;
   const long all = elements(x.local);
   out.slice =
-      out.how.sums ? slice_of_border(out.rows.outer, all > 0 ? out.edge() * (x.bytes / all) : 0) : out.rows.outer;
+      out.how.sums && out.axis >= 0 ? slice_of_border(out.rows.outer, out.edge() * (x.bytes / all)) : out.rows.outer;
   return out;
 }
 

@@ -5,11 +5,13 @@
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
+#include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/least_step.hpp>
 #include <cfp/session/fleet_plan.hpp>
 #include <cfp/session/texts.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,21 @@ inline bool is_beaten(const fleet_offer& x, const std::vector<fleet_offer>& by) 
   });
 }
 
+// Whether there must be a plan for an offer, by what is known of others; else its state says why not.
+inline bool is_asked(fleet_offer& x, const std::vector<fleet_offer>& all, const fleet_question& q) {
+  if (x.hourly > q.budget) return x.state = fleet_offer::above_budget, false;
+  if (!q.prune) return true;
+  if (q.wanted == fleet_question::front) {
+    if (is_beaten(x, all)) return x.state = fleet_offer::beaten, false;
+    return true;
+  }
+  return std::none_of(all.begin(), all.end(),
+                      [&](const fleet_offer& y) { return y.state == fleet_offer::planned && y.devices < x.devices; });
+}
+
+// How many offers are planned for at the same time. Of few devices first, one may make all others needless.
+inline std::size_t planned_together(const fleet_question& q) { return q.wanted == fleet_question::front ? 4 : 1; }
+
 // Plans for an offer: with stages and without, where that is asked for and can be.
 inline void plan_offer(fleet_offer& x, const graph& forward, const fleet& f, const machine_plan_options& o,
                        const fleet_question& q) {
@@ -94,19 +111,19 @@ CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machi
   const graph g = differentiate(refine(checked(forward)), checked(in_micro_batches(o.how, o.micro_batches)));
   if (q.in_stages && q.rows < 1) throw bad_input("rows of a step must be 1 or more, are " + std::to_string(q.rows));
   fleet_plan out{f.name, f.currency, detail::offers_of(f, g, o, q.in_stages && f.between)};
-  int fits_on = std::numeric_limits<int>::max();  // so many devices
-  for (fleet_offer* const x : detail::in_order(out.offers, q)) {
-    if (x->hourly > q.budget) {
-      x->state = fleet_offer::above_budget;
-      continue;
-    }
-    if (q.prune && q.wanted == fleet_question::least_devices && x->devices > fits_on) continue;
-    if (q.prune && q.wanted == fleet_question::front && detail::is_beaten(*x, out.offers)) {
-      x->state = fleet_offer::beaten;
-      continue;
-    }
-    detail::plan_offer(*x, forward, f, o, q);
-    if (x->state == fleet_offer::planned) fits_on = std::min(fits_on, x->devices);
+  const std::vector<fleet_offer*> order = detail::in_order(out.offers, q);
+  machine_plan_options quiet = o;  // heard of by one at a time
+  std::mutex telling;
+  if (o.tell)
+    quiet.tell = [&](const progress& now) {
+      const std::lock_guard lock(telling);
+      return o.tell(now);
+    };
+  for (std::size_t next = 0; next < order.size();) {
+    std::vector<std::size_t> wave;  // so many whatever the threads: the answer is the same everywhere
+    for (; next < order.size() && wave.size() < detail::planned_together(q); ++next)
+      if (detail::is_asked(*order[next], out.offers, q)) wave.push_back(next);
+    detail::on_threads({}, wave, [&](std::size_t i) { detail::plan_offer(*order[i], forward, f, quiet, q); });
   }
   return out;
 }
