@@ -157,6 +157,7 @@ class both_kernels {
       text += " " + std::string(is.label.view()) + " " + std::to_string(c.size[f]);
     }
     if (a.op->body == op_body::pieces) lay_pieces(c, o, random);
+    c.find_steps();
     for (double s : a.scalars) o.scalars.push(s);
     c.step = 3;
     c.pass = 1;
@@ -296,6 +297,7 @@ class both_kernels {
         c.start[f] = f == along ? bound.first : bound.start[0];
         o.sizes.push(c.size[f] * 3);
       }
+      c.find_steps();
       for (int i = 0; i < here.op->scalars; ++i) {
         o.scalars.push(scalars[static_cast<std::size_t>(i)]);
         bound.scalar[s][i] = static_cast<float>(scalars[static_cast<std::size_t>(i)]);

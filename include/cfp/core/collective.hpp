@@ -25,7 +25,9 @@ inline constexpr std::array<std::string_view, 8> collective_names = {
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "shift", "all_scan", "send"};
 
 /// Whether one sends and another receives; all else takes place among all members of a group.
-constexpr bool is_between_two(collective_kind kind) { return kind >= collective_kind::shift; }
+constexpr bool is_between_two(collective_kind kind) {
+  return kind >= collective_kind::shift && kind <= collective_kind::send;
+}
 
 /// Bytes sent per device. `whole` = bytes of the tensor as held before splitting over this axis, `n` = devices on it;
 /// of a send, shift or all-scan all that the one sends to the other.

@@ -27,6 +27,14 @@ struct call {
   int forward = -1;          ///< number of the operation, or of the forward operation it is a gradient of
 
   const rule& r() const { return op->r; }
+  /// Of positions, whose parts follow one another.
+  void find_steps() {
+    for (int f = 0; f < factors; ++f) {
+      step_of[f] = 1;
+      for (int minor = f + 1; r().coordinate_of(f) >= 0 && minor < factors; ++minor)
+        if (r().factors[minor].part_of == r().coordinate_of(f)) step_of[f] *= op->sizes[minor];
+    }
+  }
 };
 
 /// Sizes and strides of a compute instruction on one device; data pointers are filled in by the executor.
@@ -47,12 +55,7 @@ inline call bind_call(const program& p, const graph& g, const instruction& i, in
     c.size[f] = c.op->sizes[f] / pieces;
     c.start[f] = c.op->first_of(f) + piece * c.size[f];
   }
-  for (int f = c.factors - 1; f >= 0; --f) {  // the parts of a position follow one another
-    const int which = r.coordinate_of(f);
-    c.step_of[f] = 1;
-    for (int minor = f + 1; which >= 0 && minor < c.factors; ++minor)
-      if (r.factors[minor].part_of == which) c.step_of[f] *= c.op->sizes[minor];
-  }
+  c.find_steps();
   const auto bind = [&](call_tensor& t, const pattern& pat, const buffer& b) {
     long step = 1;
     for (int d = pat.factors.size() - 1; d >= 0; --d) {
