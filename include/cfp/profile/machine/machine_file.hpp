@@ -121,8 +121,8 @@ class machine_reader : json_reader<invalid_machine> {
   collective_sweep sweep(const json& value, const std::string& at) const {
     only(value, at, {"collective", "devices", "nodes", "at_once", "source", "points"}, who);
     collective_sweep out;
-    static constexpr auto swept = [] {  // nothing is corrected by sends
-      std::array<std::string_view, collective_names.size() - 1> names;
+    static constexpr auto swept = [] {  // nothing is corrected by what goes between two
+      std::array<std::string_view, static_cast<std::size_t>(collective_kind::shift)> names;
       std::copy_n(collective_names.begin(), names.size(), names.begin());
       return names;
     }();
