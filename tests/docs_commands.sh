@@ -2,7 +2,7 @@
 # docs_commands.sh CFP SOURCE [--write]: a block of a page that begins with "$ cfp ..." shows what that prints: its lines, from the first
 # one on, as far as they are shown ("..." leaves some out); and then those of the file that -o names. Others may follow in the block.
 # They run in a folder of their own, in which there is all that the source has. --write: shows what they print now, as many lines as
-# are shown; behind "..." from the line on that begins with the same two words.
+# are shown; behind "..." from the same line on, or one that begins with its two words.
 set -uo pipefail
 cfp=$(realpath "$1") source=$(realpath "$2")
 folder=$(mktemp -d)
@@ -11,12 +11,16 @@ cd "$folder"
 ln -s "$source"/* .
 write=${3:-} failed=0 blocks=0
 command='' shown=() new=()
-is_it() {  # is_it PRINTED SHOWN
-  [ -n "$write" ] || { [ "$1" = "$2" ]; return; }
+find_line() {  # find_line SHOWN: moves `at` to it, or, of what is written, to the line that begins with its two words
+  local n
+  for ((n = at; n < ${#lines[@]}; n++)); do [ "${lines[$n]}" != "$1" ] || { at=$n; return; }; done
+  [ -n "$write" ] || { at=$n; return; }
   local -a printed shows
-  read -ra printed <<< "$1"
-  read -ra shows <<< "$2"
-  [ "${printed[*]:0:2}" = "${shows[*]:0:2}" ]
+  read -ra shows <<< "$1"
+  for (( ; at < ${#lines[@]}; at++)); do
+    read -ra printed <<< "${lines[$at]}"
+    [ "${printed[*]:0:2}" != "${shows[*]:0:2}" ] || return
+  done
 }
 compare() {
   local said line at=0
@@ -30,7 +34,7 @@ compare() {
   local free=0
   for line in "${shown[@]}"; do
     [ "$line" != ... ] || { free=1; new+=("$line"); continue; }
-    if [ $free = 1 ]; then while [ $at -lt ${#lines[@]} ] && ! is_it "${lines[$at]}" "$line"; do at=$((at + 1)); done; fi
+    [ $free = 0 ] || find_line "$line"
     [ -z "$write" ] || { new+=("${lines[$at]:-}"); at=$((at + 1)) free=0; continue; }
     [ "${lines[$at]:-}" = "$line" ] || { printf "%s: '%s' prints\n  %s\nand not\n  %s\n" "$page" "$command" "${lines[$at]:-nothing more}" "$line"; failed=1; return; }
     at=$((at + 1)) free=0
