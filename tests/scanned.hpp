@@ -11,11 +11,12 @@ namespace scanned {
 
 using namespace cfp;
 
-/// Every operation split by its factor of pieces, where it has one, else not at all.
-inline sharding along_pieces(const graph& g, int ranks) {
+/// Every operation split by its factor of pieces, where it has one, else not at all; scans as well, or what they read
+/// is gathered.
+inline sharding along_pieces(const graph& g, int ranks, bool scans) {
   sharding s = sharding::replicated(g);
   for (int i = 0; i < g.size() && ranks > 1; ++i)
-    for (int f = 0; f < g.at(i).r.factors.size(); ++f)
+    for (int f = g.at(i).op->body == op_body::scan && !scans ? max_factors : 0; f < g.at(i).r.factors.size(); ++f)
       if (factor_name(g, g.at(i), f) == name("pieces") && g.at(i).hub < 0)
         s.assigned[static_cast<std::size_t>(i)].factor[0] = static_cast<signed char>(f);
   return s;
@@ -34,8 +35,9 @@ inline graph model_of_scans(long pieces) {
   return differentiate(refine(net.recorded));
 }
 
-inline program program_along_pieces(const graph& g, const mesh_shape& mesh, long real_bytes) {
-  program out = lower(g, mesh, along_pieces(g, static_cast<int>(mesh.size(0))), all_operations(g), real_bytes);
+inline program program_along_pieces(const graph& g, const mesh_shape& mesh, long real_bytes, bool scans = true) {
+  const sharding split = along_pieces(g, static_cast<int>(mesh.size(0)), scans);
+  program out = lower(g, mesh, split, all_operations(g), real_bytes);
   plan_memory(out);
   return out;
 }

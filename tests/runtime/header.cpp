@@ -197,6 +197,16 @@ TEST_CASE("a plan's header compiles for every model carried, and for random grap
     add("of_" + file.path().stem().string(), differentiate(refine(build_model(config, sizes).forward)), mesh_of({2, 2}),
         3);
   }
+  families::transformer t = families::read_decoder(small_tests::tiny("llama"));  // its rotated sequence is cut
+  t.layers = 1, t.sequence = 8, t.pieces = 2;
+  const graph in_pieces = differentiate(refine(families::decoder(t)));
+  unsigned seed = 1;
+  const auto shifts = [&] {
+    return write(in_pieces, mesh_of({2, 2}), seed).sent.calls[static_cast<std::size_t>(collective_kind::shift)];
+  };
+  while (seed < 50 && shifts() == 0) ++seed;
+  REQUIRE(shifts() > 0);
+  add("in_pieces", in_pieces, mesh_of({2, 2}), seed);
   std::mt19937 random(6);
   for (int n = 0; n < (all ? 100 : random_plans); ++n)
     add("random_" + std::to_string(n), differentiate(refine(random_graph(random, random_sizes::grouped))),

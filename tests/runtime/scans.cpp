@@ -1,14 +1,18 @@
 // Scans that an axis splits: halos, rings of attention and states of linear attention equal what one device computes,
 // and what neighbours hand on grows with nothing but its border.
 #include "common.hpp"
+#include "counted.hpp"
 #include "small_families.hpp"
 
 #include "../scanned.hpp"
 
 #include <cfp/backend/host/kernels_of.hpp>
+#include <cfp/profile/machine/described_times.hpp>
 #include <cfp/session/check_gradients.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -44,27 +48,38 @@ std::vector<double> drawn(std::mt19937& random, long count) {
   return out;
 }
 
+// What the communicators of ranks counted in a step.
 struct seen {
   double loss = 0;
-  collective_count sent{};
+  std::vector<collective_count> sent{};  // by each
+
+  long by_all(collective_kind k) const {
+    long n = 0;
+    for (const collective_count& of : sent) n += of.bytes[static_cast<std::size_t>(k)];
+    return n;
+  }
+  long at_most(collective_kind k) const {
+    long n = 0;
+    for (const collective_count& of : sent) n = std::max(n, of.bytes[static_cast<std::size_t>(k)]);
+    return n;
+  }
 };
-seen run(const made& m, int ranks) {
+seen run(const made& m, int ranks, bool scans = true) {
   const graph& g = m.g;
-  const mesh_shape mesh = mesh_of({ranks});
-  const program p = scanned::program_along_pieces(g, mesh, sizeof(double));
+  const program p = scanned::program_along_pieces(g, mesh_of({ranks}), sizeof(double), scans);
   const auto on = ranks_for(p, kernels_of<weighed_t>());
   seen out;
-  out.sent = count_collectives(p, g);
+  out.sent.resize(static_cast<std::size_t>(ranks));
   on->run([&](rank& r) {
     const auto e = r.load(p, g, 3);
     for (const auto& [label, x] : m.given) e->give(g.find(label), std::span<const double>(x));
+    r.reset_counted();
     e->step(1, 1);
+    out.sent[static_cast<std::size_t>(r.number())] = counted(r);
     if (r.number() == 0) out.loss = e->loss();
   });
   return out;
 }
-
-long bytes_of(const collective_count& n, collective_kind k) { return n.bytes[static_cast<std::size_t>(k)]; }
 
 // States between pieces of random numbers: what a model of them loses, and serially, S <- kept S + x.
 struct states {
@@ -75,7 +90,7 @@ struct states {
     const dimension b{"rows", rows}, p{"pieces", pieces}, k{"keys", keys}, v{"values", values};
     const tensor x = net.input("x", {b, p, k, v}, element::real, {0.0, 1.0});
     const tensor kept = net.input("kept", {b, p, k}, element::real, {0.0, 1.0});
-    made m = finished(net, state_before(x, kept), {b, p, k, v});
+    made m = finished(net, state_before(scaled(x, 1.0), kept), {b, p, k, v});  // what is given need not be gathered
     const long all = rows * pieces * keys;
     m.given["x"] = drawn(random, all * values), m.given["places"] = drawn(random, all * values);
     m.given["kept"] = drawn(random, all);
@@ -108,11 +123,35 @@ TEST_CASE("ZeCO: an all-scan is a serial scan, and sends as much whatever the le
     for (const int ranks : {1, 2, 4, 8}) {
       const seen got = run(m, ranks);
       CHECK(got.loss == Approx(some.serially(m)).epsilon(1e-12));
-      CHECK(bytes_of(got.sent, collective_kind::all_scan) == (ranks > 1 ? some.border() : 0));
-      // To gather what pieces leave, as is done without (LASP-2), grows with both.
-      CHECK(bytes_of(got.sent, collective_kind::all_gather) == 0);
-      if (ranks > 2) CHECK(bytes_sent(collective_kind::all_gather, pieces * some.border(), ranks) > 2 * some.border());
+      CHECK(got.by_all(collective_kind::all_scan) == (ranks - 1) * some.border());
+      CHECK(got.at_most(collective_kind::all_scan) == (ranks > 1 ? some.border() : 0));
+      CHECK(got.by_all(collective_kind::all_gather) == 0);
+      // To gather what pieces leave (LASP-2) sends more with every one of both.
+      const seen gathered = run(m, ranks, false);
+      CHECK(gathered.loss == Approx(some.serially(m)).epsilon(1e-12));
+      CHECK(gathered.at_most(collective_kind::all_gather) == (ranks - 1) * pieces * some.border() / ranks);
+      if (ranks > 2) CHECK(gathered.at_most(collective_kind::all_gather) > 2 * got.at_most(collective_kind::all_scan));
     }
+  }
+}
+
+TEST_CASE("ZeCO: an all-scan takes P - 2 + K sends of a K-th of a state, less than a gather of all") {
+  const states large{32, 8, 32, 64};
+  std::mt19937 random(7);
+  const made m = large.model_of(random);
+  for (const int ranks : {2, 4, 8}) {
+    const mesh_shape mesh = mesh_of({ranks});
+    const double latency = 1e-6, bandwidth = 1e9, launch = 2e-6;
+    const machine on = plain_machine(mesh, 1e12, 1e30, launch, {{latency, bandwidth}});
+    const program p = scanned::program_along_pieces(m.g, mesh, sizeof(double));
+    const auto hand = std::find_if(p.code.begin(), p.code.end(), [](const auto& i) { return i.communicates(); });
+    REQUIRE(hand != p.code.end());
+    described_times times(on, mesh);
+    const double state = static_cast<double>(large.border()), at_hand = 8 / ranks;  // pieces of a rank
+    const double once = (2 + at_hand) * launch + latency + state / 8 / bandwidth;
+    CHECK(times(*hand, p, m.g) == Approx(1000 * (launch + (ranks - 2 + 8) * once)).epsilon(1e-9));
+    const double gather = collective_seconds(on, group_of(on, mesh, 0), collective_kind::all_gather, ranks * state);
+    if (ranks > 2) CHECK(times(*hand, p, m.g) < 1000 * gather);
   }
 }
 
@@ -155,9 +194,9 @@ TEST_CASE("ZeCO: linear attention in pieces is the sum over all keys before a qu
   for (const int ranks : {1, 2, 4}) {
     const seen got = run(m, ranks);
     CHECK(got.loss == Approx(expected).epsilon(1e-12));
-    CHECK(bytes_of(got.sent, collective_kind::all_scan) ==
-          (ranks > 1 ? batch_rows * heads * depth * depth * static_cast<long>(sizeof(double)) : 0));
-    CHECK(bytes_of(got.sent, collective_kind::all_gather) == 0);
+    const long state = batch_rows * heads * depth * depth * static_cast<long>(sizeof(double));
+    CHECK(got.by_all(collective_kind::all_scan) == (ranks - 1) * state);
+    CHECK(got.by_all(collective_kind::all_gather) == 0);
   }
 }
 
@@ -194,8 +233,9 @@ TEST_CASE("halo: a convolution whose rows are split is that of the whole image, 
     const seen got = run(m, ranks);
     CHECK(got.loss == Approx(expected).epsilon(1e-12));
     const long row = batch_rows * columns * in * static_cast<long>(sizeof(double));
-    CHECK(bytes_of(got.sent, collective_kind::shift) == (ranks > 1 ? 2 * row : 0));
-    CHECK(bytes_of(got.sent, collective_kind::all_gather) == 0);
+    CHECK(got.by_all(collective_kind::shift) == 2 * (ranks - 1) * row);
+    CHECK(got.at_most(collective_kind::shift) == row * std::min(2, ranks - 1));
+    CHECK(got.by_all(collective_kind::all_gather) == 0);
   }
 }
 
@@ -206,25 +246,48 @@ TEST_CASE("ring attention, and the halo of a window: a decoder in pieces is the 
     transformer t = smallest(read_decoder(file));
     t.sequence = 12, t.batch = 2, t.vocabulary = 256, t.window = t.window > 0 ? 5 : 0;
     t.attention_dropout = t.embedding_dropout = t.residual_dropout = 0;
-    const graph whole = decoder(t);
+    const graph whole = differentiate(refine(decoder(t)));
     t.pieces = 4;
-    const graph pieces = decoder(t);
-    session_options o{.mesh = "x=1", .type = number::float64};
-    const auto train = [&](const graph& g) {
-      session s(g, o);
-      text_layout what;
-      what.positions = g.find("positions") >= 0;
-      return s.train(byte_text(some_text(), 2, 12, 5, what), 4).loss;
-    };
-    const std::vector<double> expected = train(whole), found = train(pieces);
-    for (std::size_t s = 0; s < expected.size(); ++s) CHECK(found[s] == Approx(expected[s]).epsilon(1e-12));
-    // Plans at random, among them such as split the pieces: gradients by finite differences, and one rank's.
+    const graph forward = decoder(t), pieces = differentiate(refine(forward));
+    text_layout what;
+    what.positions = whole.find("positions") >= 0;
+    const byte_text text(some_text(), 2, 12, 5, what);
+    const trained expected = train_on(single(whole, sizeof(double)), whole, text, 4, 3);
+    const program split = scanned::program_along_pieces(pieces, mesh_of({4}), sizeof(double));
+    CHECK(count_collectives(split, pieces).calls[static_cast<std::size_t>(collective_kind::shift)] > 0);
+    for (const program& p : {single(pieces, sizeof(double)), split}) {
+      const trained found = train_on(p, pieces, text, 4, 3);
+      for (std::size_t s = 0; s < expected.loss.size(); ++s)
+        CHECK(found.loss[s] == Approx(expected.loss[s]).epsilon(1e-11));
+    }
+    // Under plans at random: gradients by finite differences, and one rank's.
     gradient_options g;
     g.mesh = "x=4", g.plans = 4, g.elements = 3;
-    const gradient_check c = check_gradients(pieces, g);
+    const gradient_check c = check_gradients(forward, g);
     INFO(c.json());
     CHECK(c.holds());
   }
+}
+
+TEST_CASE("attention in pieces refuses what it would compute otherwise") {
+  const auto said = [](const char* name, long sequence) -> std::string {
+    try {
+      build_model(carried(name), {.batch = 1, .sequence = sequence, .layers = 1, .pieces = 4});
+    } catch (const bad_input& e) {
+      return e.what();
+    }
+    return "taken";
+  };
+  CHECK(said("gpt2", 16) == "taken");
+  CHECK(said("gpt2", 18) == "attention in 4 pieces: they must divide the sequence, of 18 tokens");
+  const std::string begin = "attention in 4 pieces: in this model ", end = "; leave the pieces out";
+  CHECK(said("bert-base", 16) == begin + "every token sees those behind it" + end);
+  CHECK(said("bloom-560m", 16) == begin + "scores fall with distance (ALiBi)" + end);
+  CHECK(said("deepseek-v2-lite", 16) == begin + "keys are latent" + end);
+  CHECK_THAT(said("t5-large", 16), Catch::Contains("that of decoders alone") && Catch::Contains("has an encoder"));
+  transformer t = smallest(read_decoder(carried("gpt2")));
+  t.pieces = 4, t.packed = true;
+  CHECK_THROWS_WITH(decoder(t), begin + "rows are of several documents" + end);
 }
 
 }  // namespace scans_tests

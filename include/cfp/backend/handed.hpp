@@ -15,13 +15,12 @@ struct border {
   const Queue& q;
   const handed& h;
 
-  bool ends_here() const { return h.axis >= 0 && h.next() >= 0; }
   void send(const T* at, long count) const {
-    if (ends_here()) on.pair(h.axis, h.next(), true, q).send(at, static_cast<std::size_t>(count), h.collective());
+    if (h.next() >= 0) on.pair(h.axis, h.next(), true, q).send(at, static_cast<std::size_t>(count), h.collective());
   }
   /// Zero where nobody is before.
   void receive(T* at, long count) const {
-    if (h.axis >= 0 && h.previous() >= 0)
+    if (h.previous() >= 0)
       on.pair(h.axis, h.previous(), false, q).receive(at, static_cast<std::size_t>(count), h.collective());
     else on.mover(q).zero(at, count * static_cast<long>(sizeof(T)));
   }

@@ -50,6 +50,33 @@ constexpr step_answer find_step(const planned_view& from, const planned_view& to
   return out;
 }
 
+// A rank's border of a tensor that is scanned along a dimension which an axis alone splits.
+constexpr step_answer find_handing(const planned_view& x, std::string_view dim, std::string_view axis,
+                                   std::string_view how, long element_bytes) {
+  step_answer out;
+  for (const collective_kind kind : {collective_kind::shift, collective_kind::all_scan})
+    for (int d = 0; d < x.held->rank(); ++d) {
+      const auto& split_by = x.held->dims[d];
+      if (collective_names[static_cast<std::size_t>(kind)] != how || x.shape->parts[d] != dim || split_by.size() != 1 ||
+          x.mesh->axes[split_by[0]].label.view() != axis)
+        continue;
+      const auto local = local_shape(*x.held, x.shape->sizes, *x.mesh);
+      out.found = true;
+      out.sent.calls[static_cast<std::size_t>(kind)] = 1;
+      out.sent.bytes[static_cast<std::size_t>(kind)] = elements(local) / local[d] * element_bytes;
+    }
+  if (!out.found)
+    say(out.why, how, " of '", dim, "' over '", axis, "': tensor ", x.name, " is planned as '",
+        describe(*x.held, x.shape->parts, *x.mesh).view(), "', which does not split it so");
+  return out;
+}
+
+template <class X, lit Dim, lit Axis, lit How>
+struct handing_on {
+  static constexpr step_answer answer =
+      find_handing(planned_view_of<X>(), Dim.view(), Axis.view(), How.view(), X::element_bytes);
+};
+
 template <class From, class To, lit Step, lit... Axis>
 struct resharding {
   static constexpr axis_labels axes = [] {
@@ -77,6 +104,14 @@ template <class From, class To, lit Step, lit... Axis>
   requires(sizeof...(Axis) >= 1 && sizeof...(Axis) <= max_axes)
 struct reshard {
   using question = detail::resharding<From, To, Step, Axis...>;
+  static_assert(detail::require_step<question>());
+  static constexpr collective_count sent = question::answer.sent;
+};
+
+/// A scan of a tensor goes on from rank to rank along the axis that splits the dimension it scans: "shift", "all_scan".
+template <class X, lit Dim, lit Axis, lit How>
+struct hands_on {
+  using question = detail::handing_on<X, Dim, Axis, How>;
   static_assert(detail::require_step<question>());
   static constexpr collective_count sent = question::answer.sent;
 };

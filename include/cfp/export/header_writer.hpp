@@ -5,6 +5,7 @@
 #include <cfp/core/spell.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/plan/plan.hpp>
+#include <cfp/program/handed.hpp>
 
 #include <map>
 #include <set>
@@ -37,9 +38,8 @@ class header_writer {
     for (const instruction* i : code) {
       if (i->kind == instruction::reshard) {
         const std::string from = tensor(i->in[0], out), to = tensor(i->out[0], out);
-        out.reshards += out.reshards.empty() ? "" : ",\n                                 ";
-        out.reshards += "cfp::reshard<" + from + ", " + to + ", \"" + std::string(step_names[i->step.kind]) + "\", \"" +
-                        axis_names(mesh_, i->step, "\", \"") + "\">";
+        list_step(out) += "cfp::reshard<" + from + ", " + to + ", \"" + std::string(step_names[i->step.kind]) +
+                          "\", \"" + axis_names(mesh_, i->step, "\", \"") + "\">";
         out.shape += "reshard " + number(i->in[0]) + number(i->out[0]) + '\n';
         if (i->step.communicates()) {
           const buffer& b = p_[i->in[0]];
@@ -49,6 +49,7 @@ class header_writer {
               bytes_sent(i->step, b.held, elements(g_[b.value].shape) * g_[b.value].width(p_.real_bytes), mesh_);
         }
       } else if (i->is_operator()) {
+        if (i->communicates()) hand_on(*i, out);
         compute(*i, out);
       } else if (i->crosses()) {
         out.crossings.push_back({p_[i->crossed()].value, i->with, i->sends(), tensor(i->crossed(), out)});
@@ -156,6 +157,20 @@ class header_writer {
         if (!has) return true;
       }
     return false;
+  }
+
+  void hand_on(const instruction& i, body& out) {
+    const operation& o = g_.at(i.op);
+    const auto k = static_cast<std::size_t>(collective_of(i, g_));
+    const name dim = different(g_[p_[i.in[0]].value])[o.r.operands[0].dim_of(o.r.scanned())];
+    list_step(out).append("cfp::hands_on<" + tensor(i.in[0], out) + ", \"" + std::string(dim.view()) + "\", \"" +
+                          axis_names(mesh_, i.step) + "\", \"" + std::string(collective_names[k]) + "\">");
+    ++out.sent.calls[k];
+    out.sent.bytes[k] += handed_bytes(p_, g_, i);
+  }
+  // What is sent, and changes no partition but of what it is sent for, stands in one list.
+  static std::string& list_step(body& out) {
+    return out.reshards += out.reshards.empty() ? "" : ",\n                                 ";
   }
 
   void compute(const instruction& i, body& out) {

@@ -170,7 +170,7 @@ inline exported to_jax(const plan_view& view) {
   out.text += "\"\"\"" + std::string(detail::jax_begin) + detail::jax_tables(view) + std::string(detail::jax_placing) +
               std::string(detail::jax_helpers);
   if (forward.functors().draws) out.text += "\n" + std::string(detail::jax_dropout);
-  if (forward.functors().used.count("scanned") > 0) out.text += "\n" + std::string(detail::jax_scanned);
+  if (forward.functors().used.count("handed") > 0) out.text += "\n" + std::string(detail::jax_handed);
   if (forward.functors().used.count("queue_places") > 0) out.text += "\n" + std::string(detail::jax_queue_places);
   for (const std::string& label : forward.functors().used)
     if (const auto* const o = detail::find_jax_operator(label))

@@ -46,7 +46,7 @@ class jax_compute {
       case op_body::unstack: return unstack(op, operands[0], results);
       case op_body::routine: return routine(o, operands[0], results[0]);
       case op_body::map: return map(op, operands, results[0]);
-      case op_body::scan: return scan(op, operands, results[0]);
+      case op_body::scan: return scan(op, operands[0], results[0]);
       default: throw unknown(op);
     }
   }
@@ -89,15 +89,12 @@ class jax_compute {
            python_text(letters(op.r.results[static_cast<int>(k)])) + ")");
   }
 
-  void scan(const operation& op, const std::vector<std::string>& operands, const std::string& result) {
+  void scan(const operation& op, const std::string& x, const std::string& result) {
     const handing& how = op.op->hands;
-    used.insert("scanned");
-    const std::string axis = std::to_string(op.r.operands[0].dim_of(op.r.scanned()));
-    if (!how.sums)
-      return line(result + " = handed(" + operands[0] + ", " + axis + ", " + std::to_string(how.step) +
-                  (how.around ? ", True)" : ", False)"));
-    line(result + " = scanned(" + operands[0] + ", " + (operands.size() > 1 ? operands[1] : "None") + ", " + axis +
-         ", " + std::to_string(how.step) + ")");
+    if (how.sums) throw unknown(op);
+    used.insert("handed");
+    line(result + " = handed(" + x + ", " + std::to_string(op.r.operands[0].dim_of(op.r.scanned())) + ", " +
+         std::to_string(how.step) + (how.around ? ", True)" : ", False)"));
   }
 
   void routine(int o, const std::string& x, const std::string& result) {

@@ -87,7 +87,6 @@ inline constexpr jax_operator jax_operators[] = {
     {"larger_score", "(x, y):\n    return jax.lax.stop_gradient(jnp.maximum(x, y))\n"},
     {"exponentials", "(x, most):\n    return jnp.exp(x - most)\n"},
     {"divided_rows", "(x, total):\n    return x / total\n"},
-    {"seen_before", "(x, q, k):\n    return jnp.where(k <= q, x, jnp.zeros_like(x))\n"},
 };
 
 inline const jax_operator* find_jax_operator(std::string_view label) {
@@ -127,7 +126,7 @@ def pick(x, index, axis):
 )py";
 
 /// What one position is given by another along an axis.
-inline constexpr std::string_view jax_scanned = R"py(
+inline constexpr std::string_view jax_handed = R"py(
 def handed(x, axis, step, around):
     """Of each position the one before it (behind, for -1); at the end zero, or that at the other end."""
     moved = jnp.roll(x, step, axis)
@@ -137,15 +136,6 @@ def handed(x, axis, step, around):
     end = jnp.reshape(jnp.arange(x.shape[axis]) == (0 if step > 0 else x.shape[axis] - 1), shape)
     return jnp.where(end, jnp.zeros_like(x), moved)
 
-
-def scanned(x, kept, axis, step):
-    """Of each position what those before it left: each makes kept times that, and x, of it."""
-    def one(carry, now):
-        return now[0] + carry * jnp.expand_dims(now[1], -1), carry
-    rows = jnp.moveaxis(x, axis, 0)
-    kept = jnp.ones(rows.shape[:-1], x.dtype) if kept is None else jnp.moveaxis(kept, axis, 0)
-    _, out = jax.lax.scan(one, jnp.zeros_like(rows[0]), (rows, kept), reverse=step < 0)
-    return jnp.moveaxis(out, 0, axis)
 )py";
 
 /// The elements that fall out are those of cfp's own runs: by the same counters.

@@ -2,6 +2,7 @@
 // shapes of public checkpoints.
 #pragma once
 
+#include <cfp/core/bad_input.hpp>
 #include <cfp/families/decoder_layer.hpp>
 #include <cfp/families/experts.hpp>
 #include <cfp/model/differentiate.hpp>
@@ -92,11 +93,26 @@ inline tensor beside_experts(model& net, tensor x, const transformer& t, std::st
   return gated_rows(y, dense(x, gate));
 }
 
+// Attention in pieces is that of causal texts alone.
+inline void check_pieces(const transformer& t) {
+  if (t.pieces == 0) return;
+  const std::string asked = "attention in " + std::to_string(t.pieces) + " pieces: ";
+  if (t.pieces < 0 || t.sequence % t.pieces != 0)
+    throw bad_input(asked + "they must divide the sequence, of " + std::to_string(t.sequence) + " tokens");
+  const char* const why = t.sees_ahead || t.image.size > 0      ? "every token sees those behind it"
+                          : t.position == position_kind::slopes ? "scores fall with distance (ALiBi)"
+                          : t.latent.keys > 0                   ? "keys are latent"
+                          : t.packed                            ? "rows are of several documents"
+                                                                : nullptr;
+  if (why != nullptr) throw bad_input(asked + "in this model " + why + "; leave the pieces out");
+}
+
 }  // namespace decoder_detail
 
 /// With layers of the caller's choice: `layer(net, x, number)`.
 template <class Layer>
 tensor decoder_of(model& net, const transformer& t, Layer&& layer) {
+  decoder_detail::check_pieces(t);
   const dimension batch{"batch", t.batch}, sequence{"sequence", t.sequence}, embedding{"embedding", t.width},
       vocabulary{"vocabulary", t.vocabulary};
   const filling below = targets_below(t.vocabulary, t.ignored_targets);

@@ -74,20 +74,6 @@ inline void group_tokens(transformer& t, const model_sizes& asked, const config_
                     std::to_string(e.group / asked.sequence) + " (group_size of " + file.path + ")");
 }
 
-// Attention in pieces is that of causal texts alone.
-inline void check_pieces(const transformer& t, const config_file& file) {
-  const auto refuse = [&](const std::string& why) {
-    throw bad_input("attention in " + std::to_string(t.pieces) + " pieces: " + why + "; leave the pieces out");
-  };
-  if (t.sequence % t.pieces != 0)
-    throw bad_input("a sequence of " + std::to_string(t.sequence) + " tokens does not make " +
-                    std::to_string(t.pieces) + " pieces; take a length that they divide");
-  if (t.sees_ahead) refuse("in " + file.path + " every token sees those behind it");
-  if (t.position == position_kind::slopes) refuse("scores of " + file.path + " fall with distance (ALiBi)");
-  if (t.latent.keys > 0) refuse("keys of " + file.path + " are latent");
-  if (t.packed) refuse("rows are of several documents");
-}
-
 inline void build_decoder(const config_file& file, const model_sizes& asked, built_model& out) {
   transformer t = resized(read_decoder(file), asked, out);
   if (t.image.size > 0) {
@@ -103,7 +89,6 @@ inline void build_decoder(const config_file& file, const model_sizes& asked, bui
   if (t.position != position_kind::slopes)
     fits(file.has("n_positions") ? "n_positions" : "max_position_embeddings", t.sequence, t.positions, file);
   t.pieces = asked.pieces;
-  if (t.pieces > 0) check_pieces(t, file);
   const experts_form& e = t.experts;
   if (e.count > 0) group_tokens(t, asked, file);
   std::vector<std::pair<const char*, long>> sizes{{"layers", t.layers}, {"width", t.width}};

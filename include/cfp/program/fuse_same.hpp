@@ -43,9 +43,7 @@ struct same_fuser {
   bool joins(const instruction& c) const {
     if (members.empty()) return false;
     const instruction& first = p.code[members[0]];
-    if (c.kind != first.kind || c.kind == instruction::hand ||
-        (c.kind == instruction::compute && g.at(c.op).op != g.at(first.op).op))
-      return false;
+    if (c.kind != first.kind || (c.kind == instruction::compute && g.at(c.op).op != g.at(first.op).op)) return false;
     for (const int b : c.in)
       if (is(between.writes, b) || (!pattern.in_order && is(within.writes, b))) return false;
     for (const int b : c.out)
