@@ -153,6 +153,7 @@ done
 refused "--lengths: --then has the same model on other machines; leave one out" plan --model "$tiny" --machine a100-8 --lengths 8 --then h100-8
 refused "--lengths: 8 stands twice" plan --model "$tiny" --machine a100-8 --lengths 8,8 --seq 16
 refused "--lengths: a step of 512 tokens (--batch times --seq) has no whole number of sequences of 12" plan --model "$tiny" --machine a100-8 --lengths 12 --seq 16
+refused "attention in 3 pieces: they must divide the sequence, of 16 tokens" plan --model "$tiny" --machine a100-8 --pieces 3 --seq 16
 refused "--then a100-8:3: '8x A100 80GB NVLink' has whole parts of 1, 2, 4, 8 devices; take one of them" plan --model "$tiny" --machine a100-8 --then a100-8:3 --seq 16
 refused "no: cannot be read; give --then a file" plan --model "$tiny" --machine a100-8 --then no --seq 16
 refused "no: cannot be read; give --fleet a file or one of rented, two_kinds" plan --model "$tiny" --fleet no
