@@ -21,7 +21,8 @@ namespace {
 using program::arguments;
 using program::within;
 
-void add_model(CLI::App& app, arguments& a) {
+// `chooses`: how many micro-batches, where that is 0.
+void add_model(CLI::App& app, arguments& a, bool chooses) {
   app.add_option("--model", a.model,
                  "a model of examples/models by name, or a configuration file of a public model, or its directory; or "
                  "a graph: a "
@@ -30,8 +31,10 @@ void add_model(CLI::App& app, arguments& a) {
   app.add_option("--layers", a.layers, "layers; of a model by name 2 unless given, else as the configuration has")
       ->check(within(1l, 10000l));
   app.add_option("--batch", a.batch, "sequences per step")->check(within(1l, 1000000l))->capture_default_str();
-  app.add_option("--micro-batches", a.micro_batches, "pieces a step's batch comes in; their gradients are added up")
-      ->check(within(1, 100000))
+  app.add_option("--micro-batches", a.micro_batches,
+                 std::string("pieces a step's batch comes in; their gradients are added up") +
+                     (chooses ? "; 0: with --machine those that take least, of 1, 2, 4, ..." : ""))
+      ->check(within(chooses ? 0 : 1, 100000))
       ->capture_default_str();
   app.add_option("--seq", a.sequence, "tokens per sequence")->check(within(1l, 1000000l))->capture_default_str();
   app.add_option(
@@ -311,7 +314,7 @@ void add_options(CLI::App& app, arguments& a, const command& c) {
     return program::refuse_empty_values(app);
   }
   const bool sweeps = c.run == &program::sweep;
-  if (!sweeps) add_model(app, a);
+  if (!sweeps) add_model(app, a, c.run == &program::plan || c.run == &program::report_plan);
   add_type(app, a,
            sweeps ? "what numbers are stored as, in products and collectives; unless given bfloat16, and products "
                     "also in float32"

@@ -147,6 +147,10 @@ void check_vocabulary(const arguments& a, const cfp::families::built_model& net)
 }  // namespace
 
 long rows_of(long batch, int micro_batches) {
+  if (micro_batches == 0)
+    throw bad_input(
+        "--micro-batches 0: those that take least are looked for where a plan is made for a machine that is described; "
+        "give --machine or --fleet, or say how many");
   if (batch % micro_batches == 0) return batch / micro_batches;
   int fewer = micro_batches;
   while (batch % fewer != 0) --fewer;

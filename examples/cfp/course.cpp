@@ -28,6 +28,8 @@ void check_alone(const arguments& a, const std::string& asked) {
                                    "--save-header", "--against", "--profile-mode", "--tolerance", "--deadline"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": " + asked + " compares a plan for each; leave it out, or plan for one");
+  if (a.micro_batches == 0)
+    throw bad_input("--micro-batches 0: " + asked + " compares plans for as many micro-batches; say how many");
   if (a.backend != "threads") throw bad_input("--backend: plans under " + asked + " are simulated, leave it out");
 }
 

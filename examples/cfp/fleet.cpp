@@ -46,15 +46,13 @@ double cheapest_hour(const cfp::fleet_plan& f) {
 }
 
 void save(const arguments& a, const arguments& sized, const cfp::fleet_offer& taken) {
-  if (!taken.in_stages) {
-    if (!a.save_plan.empty()) taken.plan.save_plan(a.save_plan);
-    if (!a.save_header.empty()) taken.plan.save_header(a.save_header);
-    return;
-  }
-  cfp::stages_plan p = *taken.in_stages;
-  p.model = a.model + " " + make_model(sized, p.plan.rows, a.layers, 1).sizes;  // of a micro-batch
-  if (!a.save_plan.empty()) p.save_plan(a.save_plan);
-  if (!a.save_header.empty()) p.save_header(a.save_header);
+  const auto save = [&](auto p, long rows) {
+    p.model = a.model + " " + make_model(sized, rows, a.layers, 1).sizes;  // of a micro-batch
+    if (!a.save_plan.empty()) p.save_plan(a.save_plan);
+    if (!a.save_header.empty()) p.save_header(a.save_header);
+  };
+  if (taken.in_stages) save(*taken.in_stages, taken.in_stages->plan.rows);
+  else save(taken.plan, sized.batch / taken.plan.micro_batches);
 }
 
 }  // namespace
@@ -67,18 +65,16 @@ int plan_in_fleet(const arguments& a) {
   for (const cfp::fleet::pool& p : all.pools) most = std::max(most, p.on.devices());
   if (!a.is_given("--batch")) sized.batch = 4l * most;
   if (!a.is_given("--seq")) sized.sequence = 1024;
-  const long rows = rows_of(sized.batch, a.micro_batches);
-  const made_model net = make_model(sized, rows, a.layers, 1);
+  const auto model = [&](long rows) { return make_model(sized, rows, a.layers, 1).forward; };
+  const made_model net = make_model(sized, sized.batch, a.layers, 1);
   cfp::machine_plan_options o = a.machine_plan();
+  o.micro_batches = a.is_given("--micro-batches") ? a.micro_batches : 0;
   o.name = a.model + " " + net.sizes;
   cfp::fleet_question q;
   if (a.budget > 0) q.budget = a.budget;
   if (a.least == "devices") q.wanted = cfp::fleet_question::least_devices;
-  if (!a.stages.empty()) {
-    q.in_stages = [&](long some) { return make_model(sized, some, a.layers, 1).forward; };
-    q.rows = sized.batch;
-  }
-  const cfp::fleet_plan found = cfp::plan_for(net.forward, all, o, q);
+  q.stages = !a.stages.empty();
+  const cfp::fleet_plan found = cfp::plan_for(model, sized.batch, all, o, q);
   clear_progress();
   if (found.count(cfp::fleet_offer::above_budget) == static_cast<int>(found.offers.size()))
     throw bad_input("--budget " + cfp::detail::printed("%g", a.budget) + ": the cheapest part of " + all.name +

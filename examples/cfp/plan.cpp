@@ -37,8 +37,9 @@ described_plan plan_there(const arguments& a, bool folded) {
   described_plan out{a, {}, {}};
   if (!a.is_given("--batch")) out.sized.batch = 4l * m.devices();
   if (!a.is_given("--seq")) out.sized.sequence = 1024;
-  const long rows = rows_of(out.sized.batch, a.micro_batches);
-  out.net = make_model(out.sized, rows, a.layers, m.devices(), folded);
+  const auto model = [&](long rows) { return make_model(out.sized, rows, a.layers, m.devices(), folded); };
+  const bool chosen = a.micro_batches == 0 && a.plan.empty();
+  out.net = model(chosen ? out.sized.batch : rows_of(out.sized.batch, a.micro_batches));
   cfp::machine_plan_options o = a.machine_plan();
   o.name = a.model + " " + out.net.sizes;
   if (a.explain) o.curve = 12;
@@ -49,7 +50,13 @@ described_plan plan_there(const arguments& a, bool folded) {
       throw bad_input(std::string("--backend cuda: ") + e.what());
     }
   }
-  out.found = a.plan.empty() ? cfp::plan_for(out.net.forward, m, o) : cfp::price_saved(out.net.forward, m, a.plan, o);
+  if (chosen) {
+    out.found = cfp::plan_for([&](long rows) { return model(rows).forward; }, out.sized.batch, m, o);
+    out.net = model(out.sized.batch / out.found.micro_batches);
+    out.found.model = a.model + " " + out.net.sizes;
+  } else {
+    out.found = a.plan.empty() ? cfp::plan_for(out.net.forward, m, o) : cfp::price_saved(out.net.forward, m, a.plan, o);
+  }
   clear_progress();
   return out;
 }
@@ -57,8 +64,9 @@ described_plan plan_there(const arguments& a, bool folded) {
 void check_fits(const arguments& a, const cfp::machine_plan& found) {
   if (!found.fits())
     throw bad_input(found.unfit + "; take more --memory (bytes)" +
-                    (a.recompute == "none" ? ", leave out --recompute" : "") +
-                    ", a smaller --batch, more --micro-batches, another --machine or --optimizer" +
+                    (a.recompute == "none" ? ", leave out --recompute" : "") + ", a smaller --batch, " +
+                    (a.micro_batches > 0 ? "more --micro-batches (0: as many as take least), " : "") +
+                    "another --machine or --optimizer" +
                     (a.machine_plan().type == cfp::number::float32 ? ", or --type bfloat16" : ""));
 }
 
@@ -76,7 +84,8 @@ int plan_for_machine(const arguments& a) {
   const described_plan there = plan_there(a, a.save_plan.empty() && a.save_header.empty());
   const cfp::machine_plan& found = there.found;
   std::cout << a.model << ": " << there.net.sizes
-            << (a.micro_batches > 1 ? ", in each of " + std::to_string(a.micro_batches) + " micro-batches\n" : "\n");
+            << (found.micro_batches > 1 ? ", in each of " + std::to_string(found.micro_batches) + " micro-batches\n"
+                                        : "\n");
   say_decided(there.net);
   std::cout << found;
   check_fits(a, found);

@@ -20,7 +20,7 @@ described_stages stages_there(const arguments& a) {
   for (const char* const option : {"--together", "--profile"})
     if (a.is_given(option))
       throw bad_input(std::string(option) + ": plans in stages do not know of it so far; leave it out");
-  if (a.is_given("--micro-batches") && a.micro_batches < 2)
+  if (a.is_given("--micro-batches") && a.micro_batches == 1)
     throw bad_input("--micro-batches: a pipeline has 2 or more, got: 1; leave it out for those that take least");
   if (a.backend != "threads") throw bad_input("--backend: plans in stages are simulated, leave it out");
   const cfp::machine m = cfp::load_machine(carried("machines", "--machine", a.machine).path);
@@ -28,7 +28,7 @@ described_stages stages_there(const arguments& a) {
   arguments& sized = out.sized;
   if (!a.is_given("--batch")) sized.batch = 4l * m.devices();
   if (!a.is_given("--seq")) sized.sequence = 1024;
-  rows_of(sized.batch, a.micro_batches);  // or it says why they are not whole
+  if (a.micro_batches > 0) rows_of(sized.batch, a.micro_batches);  // or it says why they are not whole
   const auto model = [&](long rows) { return make_model(sized, rows, a.layers, 1).forward; };
   out.net = make_model(sized, sized.batch, a.layers, 1);
   cfp::machine_plan_options o = a.machine_plan();

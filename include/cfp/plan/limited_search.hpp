@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,13 @@ class limited_search {
   bool hopeless() const {
     return static_cast<double>(least_of_sums()) > (1 + 4 * options_.unsure) * static_cast<double>(options_.memory);
   }
+  /// Whether all that was found, whatever the limit, is among the choices of these sums: a search of those alone,
+  /// within no more time, then finds nothing else.
+  bool was_among(const cost_graph& some) const {
+    return std::all_of(seen_.begin(), seen_.end(), [&](const std::vector<int>& choices) {
+      return folded_.time(some, choices) < std::numeric_limits<double>::infinity();
+    });
+  }
   /// Bytes that sums of parts were held to when programs last fitted.
   std::optional<std::int64_t> fitted() const { return fitted_; }
 
@@ -95,6 +103,7 @@ class limited_search {
         continue;
       }
       if (best && best->p.choices == s.choices) break;
+      seen_.insert(s.choices);
       evaluated e = estimate_(s.choices);
       e.gap = s.gap();
       if (of_all && without_limit) limited_ = !e.fits, free_ms_ = e.when.ms;
@@ -120,6 +129,7 @@ class limited_search {
   double free_ms_ = 0;
   std::optional<std::int64_t> fitted_, least_of_sums_;
   time_limit within_;
+  std::set<std::vector<int>> seen_;
 };
 
 }  // namespace cfp

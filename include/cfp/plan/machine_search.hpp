@@ -105,38 +105,41 @@ class machine_search {
   priced_plans compare() {
     priced_plans out;
     out.candidates = candidates(), out.bound = within_limit_.bound();
-    for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
-      if (!options_.over())
-        if (auto e = usual(p)) out.usual.push_back(std::move(*e));
-    for (const bool limited : {false, true})
-      if (!options_.over() && (!limited || out.alpa.empty() || !out.alpa[0].fits))
-        if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
-    out.sums = costs();
-    return ended(std::move(out));
+    return ended(compared(std::move(out)));
+  }
+
+  /// The same, with the plans that were found on a mesh that is this one in another order: parts choose as given for
+  /// each of its candidates, all else is solved.
+  priced_plans compare(const priced_plans& elsewhere, const std::vector<std::vector<int>>& begin) {
+    priced_plans out;
+    out.bound = elsewhere.bound;
+    for (const std::vector<int>& choices : begin)
+      if (auto e = within_limit_.fastest(fixed(costs(), choices), false)) {
+        e->gap = std::max(0.0, 1 - out.bound / e->p.additive_ms);
+        out.candidates.push_back(*std::move(e));
+      }
+    out = with_leaner(compared(std::move(out)));
+    lower_found(out);
+    out.least = evaluator_.least > 0 ? evaluator_.least : elsewhere.least;
+    out.limited = elsewhere.limited, out.free_ms = elsewhere.free_ms, out.fitted = elsewhere.fitted;
+    return out;
   }
 
   /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, or leave
-  /// it or state on the host. More choices may find less, by sums: each way alone is searched for beside them.
-  priced_plans with_less_kept(priced_plans known) {
+  /// it or state on the host. More choices may find less, by sums: each way alone is searched for beside them, unless
+  /// nothing but that was found among all. `within`: milliseconds beyond which nobody asks for a plan.
+  priced_plans with_less_kept(priced_plans known, double within = std::numeric_limits<double>::infinity()) {
     std::vector<evaluated> less = candidates();
     const time_limit about = time_limit::near(priced_plans::fastest(less), of_others_, options_.unsure);
     for (const auto& only : with_less_choice(d_)) {
       if (options_.over() || within_limit_.hopeless()) break;
+      if (within_limit_.was_among(only(costs()))) continue;
       limited_search search = of_limit(about);
       for (evaluated& e : candidates(search, only)) less.push_back(std::move(e));
     }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
-    for (std::size_t n = 0, all = known.usual.size(); n < all; ++n) {
-      const evaluated e = known.usual[n];
-      if (e.fits) continue;
-      for (const auto& [how, choices] : leaner(e.p.choices, d_)) {
-        if (options_.over()) break;
-        known.usual.push_back(estimate(e.p.name + ", " + how, choices, e.order));
-        if (known.usual.back().fits) break;
-      }
-    }
-    return ended(std::move(known));
+    return ended(with_leaner(std::move(known), within));
   }
 
   /// The plan to take has its program from here on; where layers stand for many, that of those there are.
@@ -163,6 +166,32 @@ class machine_search {
 
  private:
   using clock = std::chrono::steady_clock;
+
+  priced_plans compared(priced_plans out) {
+    for (const named_plan& p : usual_plans(mesh_, has_experts(g_)))
+      if (!options_.over())
+        if (auto e = usual(p)) out.usual.push_back(std::move(*e));
+    for (const bool limited : {false, true})
+      if (!options_.over() && (!limited || out.alpa.empty() || !out.alpa[0].fits))
+        if (auto e = alpa(limited)) out.alpa.push_back(std::move(*e));
+    out.sums = costs();
+    return out;
+  }
+
+  // Plans that people use and that do not fit keep less, as far as may be needed, where parts may.
+  priced_plans with_leaner(priced_plans known, double within = std::numeric_limits<double>::infinity()) {
+    const bool may = std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& d) { return !d.kept.empty(); });
+    for (std::size_t n = 0, all = known.usual.size(); may && n < all; ++n) {
+      const evaluated e = known.usual[n];
+      if (e.fits || e.when.ms >= within) continue;
+      for (const auto& [how, choices] : leaner(e.p.choices, d_)) {
+        if (options_.over()) break;
+        known.usual.push_back(estimate(e.p.name + ", " + how, choices, e.order));
+        if (known.usual.back().fits) break;
+      }
+    }
+    return known;
+  }
 
   // The same of what `only` leaves of the sums.
   template <class Only>

@@ -67,6 +67,28 @@ inline std::vector<keeping::resting_t> rests_of(const machine& m, const machine_
   return {keeping::state_on_host, keeping::weights_on_host};
 }
 
+// Whether two meshes differ in the order of their two axes alone: in the other order each has the same links.
+inline bool are_turned(const machine& m, const mesh_shape& a, const mesh_shape& b) {
+  return a.rank() == 2 && b.rank() == 2 && a.size(0) == b.size(1) && a.size(1) == b.size(0) &&
+         group_of(m, a, 0) == group_of(m, b, 1) && group_of(m, a, 1) == group_of(m, b, 0);
+}
+
+// Choices of the parts that do on each of two axes what they do on the other one in other decisions; others are open.
+inline std::vector<int> turned(const decision_graph& from, const std::vector<int>& choices, const decision_graph& to) {
+  std::vector<int> out(to.nodes.size(), -1);
+  for (std::size_t n = 0; n < to.nodes.size(); ++n) {
+    const decision &there = from.nodes[n], &here = to.nodes[n];
+    if (here.kind != decision::strategy_of_part) continue;
+    const auto chosen = static_cast<std::size_t>(choices[n]);
+    strategy wanted = there.strategies[chosen];
+    std::swap(wanted[0], wanted[1]);
+    for (std::size_t c = 0; c < here.choices() && out[n] < 0; ++c)
+      if (here.strategies[c] == wanted && (here.kept.empty() || here.kept[c] == there.kept[chosen]))
+        out[n] = static_cast<int>(c);
+  }
+  return out;
+}
+
 // The plans of one mesh: those that keep all, and if these do not fit, or only slower ones, those that keep less.
 class one_mesh {
  public:
@@ -82,19 +104,34 @@ class one_mesh {
     out_.plans = search(how).compare();
   }
 
-  /// `of_others`: milliseconds that the best plan on another mesh takes.
-  void keep_less(double of_others = std::numeric_limits<double>::infinity()) {
+  /// `of_others`: milliseconds that the best plan on another mesh takes. `within`: beyond which nobody asks for a plan.
+  void keep_less(double of_others = std::numeric_limits<double>::infinity(),
+                 double within = std::numeric_limits<double>::infinity()) {
     if (options_.recompute == recomputing::none) return;
     if (options_.recompute != recomputing::all && (!out_.plans.limited || options_.over())) return;
     if (out_.plans.found() != nullptr && out_.plans.free_ms > options_.behind * of_others) return;
-    if (out_.plans.found() == nullptr)
-      of_others = std::numeric_limits<double>::infinity();  // whether any fits is asked
+    if (out_.plans.fastest_ms() >= within) return;
+    if (out_.plans.found() == nullptr) of_others = within;  // whether any fits is asked
+    machine_options how = options_;
+    if (within < std::numeric_limits<double>::infinity()) how.behind = 1 + how.unsure;
     const priced_plans kept = std::move(out_.plans);
     for (const keeping::resting_t on_host : rests_of(machine_, options_)) {
       out_.decisions = decided(g_, out_.mesh, options_, {}, true, on_host);
-      out_.plans = search(options_, of_others).with_less_kept(kept);
+      kept_less_ = on_host;
+      out_.plans = search(how, of_others).with_less_kept(kept, within);
       if (out_.plans.found() != nullptr || options_.over()) break;
     }
+  }
+
+  /// The plans of a mesh of which this one has the two axes the other way around, where links do not tell them apart.
+  void take_turned(const one_mesh& other) {
+    kept_less_ = other.kept_less_;
+    out_.decisions =
+        decided(g_, out_.mesh, options_, {}, kept_less_.has_value(), kept_less_.value_or(keeping::on_device));
+    std::vector<std::vector<int>> begin;
+    for (const evaluated& e : other.out_.plans.candidates)
+      begin.push_back(turned(other.out_.decisions, e.p.choices, out_.decisions));
+    out_.plans = search(options_).compare(other.out_.plans, begin);
   }
 
   /// Milliseconds of the fastest plan, whether it fits or not.
@@ -111,6 +148,7 @@ class one_mesh {
   const machine_options& options_;
   described_conversions conversions_;
   mesh_plans out_;
+  std::optional<keeping::resting_t> kept_less_{};  // what decisions may leave on the host, if they may keep less
 };
 
 inline mesh_plans of_mesh(const planned_graph& g, const machine& m, const mesh_shape& mesh,

@@ -9,9 +9,12 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <thread>
+#include <utility>
 
 namespace cfp::inline v0_1 {
 
@@ -72,65 +75,140 @@ inline void on_threads(const machine_options& options, const std::vector<std::si
 
 }  // namespace detail
 
-/// Finds plans on meshes, of one to three axes, of a machine; the fastest mesh first. On one and two axes what is found
-/// is compared with the plans people use and with Alpa's. `tell` hears of each mesh before it is searched, of one
-/// at a time. When time is up, meshes but the first are left out. Throws bad_input for a mesh that does not fit on the
-/// machine.
+/// Plans on meshes, of one to three axes, of a machine. On one and two axes what is found is compared with the plans
+/// people use and with Alpa's.
+class mesh_search {
+ public:
+  /// Graph, machine and options must outlive this. `tell` hears of each mesh before it is searched, of one at a time.
+  mesh_search(const graph& g, const machine& m, const machine_options& options, const std::vector<mesh_shape>& meshes,
+              std::function<void(const mesh_shape&)> tell = {})
+      : machine_(m), options_(options), tell_(std::move(tell)), planned_(planned(g)), found_(meshes.size()),
+        searches_(meshes.size()) {
+    for (std::size_t i = 0; i < meshes.size(); ++i) {
+      found_[i].mesh = meshes[i];
+      const auto other = std::find_if(few_.begin(), few_.end(), [&](std::size_t j) { return turned(j, meshes[i]); });
+      if (other != few_.end()) turned_.emplace_back(i, *other);
+      else (meshes[i].rank() == 3 ? three_ : few_).push_back(i);
+    }
+  }
+
+  /// On one and two axes those that keep all. When time is up, meshes but the first are left out. Throws bad_input for
+  /// a mesh that does not fit on the machine.
+  void keep_all() {
+    detail::on_threads(options_, few_, [&](std::size_t i) {
+      if (!begins(i)) return;
+      searches_[i] = std::make_unique<detail::one_mesh>(planned_, machine_, found_[i].mesh, options_);
+      searches_[i]->keep_all();
+    });
+  }
+
+  /// Then, where these do not fit or are slowed by what they must fit in, those that keep less. `within`: milliseconds
+  /// beyond which nobody asks for a plan.
+  void keep_less(double within = std::numeric_limits<double>::infinity()) {
+    double best = std::min(ms(), within);
+    const auto keep_less = [&](std::size_t i) {
+      if (searches_[i]) searches_[i]->keep_less(best, within);
+    };
+    const std::size_t first = promising();
+    if (first < found_.size()) {
+      keep_less(first);
+      best = std::min(best, searches_[first]->plans().ms());
+    }
+    std::vector<std::size_t> others;
+    std::copy_if(few_.begin(), few_.end(), std::back_inserter(others), [&](std::size_t i) { return i != first; });
+    detail::on_threads(options_, others, keep_less);
+  }
+
+  /// Milliseconds of the fastest plan so far.
+  double ms() const {
+    double out = std::numeric_limits<double>::infinity();
+    for (const std::size_t i : few_)
+      if (searches_[i]) out = std::min(out, searches_[i]->plans().ms());
+    return out;
+  }
+  /// Whether no plan that keeps all is faster than the fastest of those that fit, or than `within`.
+  bool settled(double within = std::numeric_limits<double>::infinity()) const {
+    const double fits = std::min(ms(), within);
+    return std::all_of(few_.begin(), few_.end(), [&](std::size_t i) {
+      return !searches_[i] || fits <= searches_[i]->plans().plans.fastest_ms();
+    });
+  }
+
+  /// The fastest mesh first. Meshes that differ from others in the order of axes alone, and those of three axes, are
+  /// looked at now.
+  std::vector<mesh_plans> plans() {
+    take_turned();
+    std::vector<mesh_plans> known;
+    if (!three_.empty())
+      std::copy_if(found_.begin(), found_.end(), std::back_inserter(known),
+                   [](const mesh_plans& on) { return on.mesh.rank() < 3; });
+    detail::on_threads(options_, three_, [&](std::size_t i) {
+      if (begins(i)) found_[i] = detail::of_three_axes(planned_, machine_, found_[i].mesh, known, options_);
+    });
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); });
+    if (!found_.empty()) detail::exchange_in(found_.front(), planned_, machine_, options_);
+    return std::move(found_);
+  }
+
+ private:
+  detail::planned_graph planned(const graph& g) const {
+    const stage_timer finding(options_.clock, stage::graph);
+    return detail::planned_graph(g, options_.lowered_for);
+  }
+  bool begins(std::size_t i) {
+    const mesh_shape& mesh = found_[i].mesh;
+    if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
+    described_times(machine_, mesh);
+    found_[i].searched = i == 0 || !options_.over();
+    if (found_[i].searched && tell_) {
+      const std::lock_guard lock(telling_);
+      tell_(mesh);
+    }
+    return found_[i].searched;
+  }
+  bool turned(std::size_t other, const mesh_shape& mesh) const {
+    return detail::are_turned(machine_, found_[other].mesh, mesh);
+  }
+  void take_turned() {
+    std::vector<std::size_t> numbers(turned_.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    detail::on_threads(options_, numbers, [&](std::size_t n) {
+      const auto [i, other] = turned_[n];
+      if (!searches_[other] || !begins(i)) return;
+      searches_[i] = std::make_unique<detail::one_mesh>(planned_, machine_, found_[i].mesh, options_);
+      searches_[i]->take_turned(*searches_[other]);
+    });
+    for (std::size_t i = 0; i < found_.size(); ++i)
+      if (searches_[i]) found_[i] = std::move(searches_[i]->plans()), searches_[i].reset();
+  }
+  // Whose fastest plan is faster than the others'.
+  std::size_t promising() const {
+    std::size_t out = found_.size();
+    for (const std::size_t i : few_)
+      if (searches_[i] && (out == found_.size() || searches_[i]->free_ms() < searches_[out]->free_ms())) out = i;
+    return out;
+  }
+
+  const machine& machine_;
+  const machine_options& options_;
+  const std::function<void(const mesh_shape&)> tell_;
+  std::mutex telling_;
+  const detail::planned_graph planned_;
+  std::vector<mesh_plans> found_;
+  std::vector<std::unique_ptr<detail::one_mesh>> searches_;
+  std::vector<std::size_t> few_, three_;  // meshes of up to two axes, and of three, which begin with those
+  std::vector<std::pair<std::size_t, std::size_t>> turned_;  // a mesh, and that of which it has the axes turned
+};
+
+/// Plans on all these meshes, the fastest first.
 inline std::vector<mesh_plans> search_meshes(const graph& g, const machine& m, const machine_options& options,
                                              const std::vector<mesh_shape>& meshes,
                                              const std::function<void(const mesh_shape&)>& tell = {}) {
-  const detail::planned_graph planned = [&] {
-    const stage_timer finding(options.clock, stage::graph);
-    return detail::planned_graph(g, options.lowered_for);
-  }();
-  std::vector<mesh_plans> out(meshes.size());
-  std::mutex telling;
-  const auto begins = [&](std::size_t i) {
-    const mesh_shape& mesh = out[i].mesh = meshes[i];
-    if (mesh.rank() > 3) throw bad_input("a mesh of " + std::to_string(mesh.rank()) + " axes: at most 3 are searched");
-    described_times(m, mesh);
-    out[i].searched = i == 0 || !options.over();
-    if (out[i].searched && tell) {
-      const std::lock_guard lock(telling);
-      tell(mesh);
-    }
-    return out[i].searched;
-  };
-  std::vector<std::size_t> few, three;  // which begin with those
-  for (std::size_t i = 0; i < meshes.size(); ++i) (meshes[i].rank() == 3 ? three : few).push_back(i);
-  std::vector<std::unique_ptr<detail::one_mesh>> searches(meshes.size());
-  detail::on_threads(options, few, [&](std::size_t i) {
-    if (!begins(i)) return;
-    searches[i] = std::make_unique<detail::one_mesh>(planned, m, out[i].mesh, options);
-    searches[i]->keep_all();
-  });
-  double best = std::numeric_limits<double>::infinity();
-  std::size_t promising = meshes.size();  // whose fastest plan is faster than the others'
-  for (const std::size_t i : few) {
-    if (!searches[i]) continue;
-    best = std::min(best, searches[i]->plans().ms());
-    if (promising == meshes.size() || searches[i]->free_ms() < searches[promising]->free_ms()) promising = i;
-  }
-  const auto keep_less = [&](std::size_t i) {
-    if (!searches[i]) return;
-    searches[i]->keep_less(best);
-    out[i] = std::move(searches[i]->plans());
-    searches[i].reset();
-  };
-  if (promising < meshes.size()) {
-    keep_less(promising);
-    best = std::min(best, out[promising].ms());
-  }
-  detail::on_threads(options, few, keep_less);
-  std::vector<mesh_plans> known;
-  for (const std::size_t i : three.empty() ? three : few) known.push_back(out[i]);
-  detail::on_threads(options, three, [&](std::size_t i) {
-    if (begins(i)) out[i] = detail::of_three_axes(planned, m, out[i].mesh, known, options);
-  });
-  const auto faster = [](const mesh_plans& a, const mesh_plans& b) { return a.ms() < b.ms(); };
-  std::stable_sort(out.begin(), out.end(), faster);
-  if (!out.empty()) detail::exchange_in(out.front(), planned, m, options);
-  return out;
+  mesh_search search(g, m, options, meshes, tell);
+  search.keep_all();
+  search.keep_less();
+  return search.plans();
 }
 
 }  // namespace cfp

@@ -6,6 +6,7 @@
 #include <cfp/program/schedule.hpp>
 #include <cfp/solve/cost_graph.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -52,6 +53,13 @@ struct priced_plans {
       if (const evaluated* e = fastest(*plans); e != nullptr && (best == nullptr || e->when.ms < best->when.ms))
         best = e;
     return best;
+  }
+  /// Milliseconds of the fastest of all, whether it fits or not; 0: nobody knows.
+  double fastest_ms() const {
+    double out = free_ms;
+    for (const std::vector<evaluated>* plans : {&candidates, &usual, &alpa})
+      for (const evaluated& e : *plans) out = out > 0 ? std::min(out, e.when.ms) : e.when.ms;
+    return out;
   }
   evaluated* found() { return const_cast<evaluated*>(std::as_const(*this).found()); }
 };

@@ -87,8 +87,8 @@ CFP_INLINE course_plan plan_course(const std::vector<condition>& all, const mach
     out.table.conditions.push_back(c.name);
     if (!p.fits()) continue;
     detail::check_runs(p.of->g);
-    std::string text =
-        to_string(p.of->mesh) + to_json(p.best, p.of->g, p.of->mesh, p.of->decisions, p.of->id).at("decisions").dump();
+    const auto saved = to_json(p.best, p.of->g, p.of->mesh, p.of->decisions, p.model + p.trained);
+    std::string text = to_string(p.of->mesh) + saved.at("decisions").dump();
     if (std::find(texts.begin(), texts.end(), text) != texts.end()) continue;
     texts.push_back(std::move(text)), out.table.plans.push_back(c.name), out.plans.push_back(std::move(p));
   }

@@ -1,7 +1,7 @@
 // Which machine to take, and how many of its devices: what is fastest, what costs least, what just fits.
 //
-//   const cfp::fleet_plan found = cfp::plan_for(my_model(config), fleet);    // as read_fleet reads it, or built in
-//   place std::cout << cfp::fleet_text(found, tokens_of_a_step) << found.fastest()->plan;  // print_fleet.hpp
+//   const cfp::fleet_plan found = cfp::plan_for(my_model, 256, fleet);  // as read_fleet reads it, or built in place
+//   std::cout << cfp::fleet_text(found, tokens_of_a_step) << found.fastest()->plan;  // print_fleet.hpp
 #pragma once
 
 #include <cfp/profile/machine/fleet.hpp>
@@ -20,11 +20,8 @@ struct fleet_question {
   /// What plans are looked for. `front`: all than which no other takes less of time and money.
   enum wanted_t { front, least_devices } wanted = front;
   double budget = std::numeric_limits<double>::infinity();  ///< most that all devices may cost in an hour
-  bool prune = true;  ///< do not plan for what a bound says is no answer; false: for tests
-  /// The model of so many rows, and those of a step: plans in stages are looked for too, in pools together where the
-  /// fleet says what joins them. None: no stages.
-  forward_of_rows in_stages{};
-  long rows = 0;
+  bool prune = true;    ///< do not plan for what a bound says is no answer; false: for tests
+  bool stages = false;  ///< plans in stages too, in pools together where the fleet says what joins them
 };
 
 /// A part of a machine, or of two that are joined.
@@ -34,7 +31,8 @@ struct fleet_offer {
   int devices = 0;
   std::vector<std::pair<std::size_t, int>> parts{};  ///< of which pools of the fleet, how many devices
   double hourly = 0;                                 ///< price of all its devices
-  double least_ms = 0;                               ///< that no plan there is below
+  double least_ms = 0;  ///< that no plan there is below, or, of those that are beaten, none that fits
+  double within = std::numeric_limits<double>::infinity();  ///< beyond which others beat it: none slower was looked for
   state_t state = not_asked;
   double ms = std::numeric_limits<double>::infinity();  ///< of the fastest plan's step
   machine_plan plan{};                                  ///< of what was planned on one machine, without stages
@@ -59,9 +57,9 @@ struct fleet_plan {
 };
 
 /// Plans on parts of the machines of a fleet. What is dearer than the budget is left out, and what a bound shows to be
-/// beaten in time and money by a plan that was found: the front is that of all. Throws bad_input as
+/// beaten in time and money by a plan that was found: the front is that of all. `rows`: of a step. Throws bad_input as
 /// `plan_for` a machine does, and for a table of operators, which is of one kind of device.
-fleet_plan plan_for(const graph& forward, const fleet& f, const machine_plan_options& options = {},
+fleet_plan plan_for(const forward_of_rows& model, long rows, const fleet& f, const machine_plan_options& options = {},
                     const fleet_question& question = {});
 
 }  // namespace cfp

@@ -5,12 +5,14 @@
 #include <cfp/model/checked.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
+#include <cfp/plan/least_step.hpp>
 #include <cfp/plan/mesh_search.hpp>
-#include <cfp/profile/machine/least_step.hpp>
 #include <cfp/session/fleet_plan.hpp>
+#include <cfp/session/plan_for_implementation.hpp>
 #include <cfp/session/texts.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -20,12 +22,26 @@ namespace cfp::inline v0_1 {
 namespace detail {
 
 /// The parts of all machines, and, joined, of every two of them; and what no plan there takes less than.
-inline std::vector<fleet_offer> offers_of(const fleet& f, const graph& g, const machine_plan_options& o, bool joined) {
+inline std::vector<fleet_offer> offers_of(const fleet& f, const graphs_of_passes& model, const machine_plan_options& o,
+                                          bool joined) {
+  const target on = search_options(o).lowered_for;
+  const int passes = model.counts.front();
+  std::vector<graph> trained;  // by each of the optimizers
+  std::vector<program> alone;
+  for (const optimizer_form form : o.optimizers.empty() ? std::vector{o.how.optimizer} : o.optimizers) {
+    training how = in_micro_batches(o.how, passes);
+    how.optimizer = form;
+    trained.push_back(differentiate(refine(checked(model.forward(passes))), checked(how)));
+    alone.push_back(on_one_device(trained.back(), on));
+  }
   std::vector<fleet_offer> out;
   std::vector<double> on_one;  // milliseconds, of each pool
   for (std::size_t i = 0; i < f.pools.size(); ++i) {
     const fleet::pool& p = f.pools[i];
-    on_one.push_back(least_step_ms(g, p.on.device, bytes_of(o.type), 1));
+    product_rate(p.on.device, bytes_of(o.type));  // or it says what the machine's file lacks
+    on_one.push_back(std::numeric_limits<double>::infinity());
+    for (std::size_t n = 0; n < alone.size(); ++n)
+      on_one[i] = std::min(on_one[i], least_step_ms(alone[n], trained[n], p.on.device, 1));
     for (const int devices : counts_of(p.on))
       out.push_back({p.name, devices, {{i, devices}}, p.price * devices, on_one[i] / devices});
   }
@@ -51,15 +67,18 @@ inline std::vector<fleet_offer*> in_order(std::vector<fleet_offer>& offers, cons
   for (fleet_offer& x : offers) out.push_back(&x);
   std::stable_sort(out.begin(), out.end(), [&](const fleet_offer* a, const fleet_offer* b) {
     if (q.wanted == fleet_question::least_devices) return a->devices < b->devices;
-    return std::pair(a->least_price(), a->least_ms) < std::pair(b->least_price(), b->least_ms);
+    const auto price = [](const fleet_offer* x) { return static_cast<float>(x->least_price()); };  // equal, if almost
+    return std::pair(price(a), a->least_ms) < std::pair(price(b), b->least_ms);
   });
   return out;
 }
 
-inline bool is_beaten(const fleet_offer& x, const std::vector<fleet_offer>& by) {
-  return std::any_of(by.begin(), by.end(), [&](const fleet_offer& y) {
-    return y.state == fleet_offer::planned && y.ms <= x.least_ms && y.price() <= x.least_price();
-  });
+/// Milliseconds of a step beyond which one that was planned beats it in time and money.
+inline double within_of(const fleet_offer& x, const std::vector<fleet_offer>& by) {
+  double out = std::numeric_limits<double>::infinity();
+  for (const fleet_offer& y : by)
+    if (y.state == fleet_offer::planned) out = std::min(out, std::max(y.ms, 3.6e6 * y.price() / x.hourly));
+  return out;
 }
 
 // Whether there must be a plan for an offer, by what is known of others; else its state says why not.
@@ -67,8 +86,9 @@ inline bool is_asked(fleet_offer& x, const std::vector<fleet_offer>& all, const 
   if (x.hourly > q.budget) return x.state = fleet_offer::above_budget, false;
   if (!q.prune) return true;
   if (q.wanted == fleet_question::front) {
-    if (is_beaten(x, all)) return x.state = fleet_offer::beaten, false;
-    return true;
+    x.within = within_of(x, all);
+    if (x.within <= x.least_ms) x.state = fleet_offer::beaten;
+    return x.state != fleet_offer::beaten;
   }
   return std::none_of(all.begin(), all.end(),
                       [&](const fleet_offer& y) { return y.state == fleet_offer::planned && y.devices < x.devices; });
@@ -78,9 +98,10 @@ inline bool is_asked(fleet_offer& x, const std::vector<fleet_offer>& all, const 
 inline std::size_t planned_together(const fleet_question& q) { return q.wanted == fleet_question::front ? 4 : 1; }
 
 // Plans for an offer: with stages and without, where that is asked for and can be.
-inline void plan_offer(fleet_offer& x, const graph& forward, const fleet& f, const machine_plan_options& o,
-                       const fleet_question& q) {
+inline void plan_offer(fleet_offer& x, const forward_of_rows& model, long rows, const fleet& f,
+                       const machine_plan_options& o, const fleet_question& q) {
   machine_plan_options there = o;
+  there.within = x.within;
   if (o.tell)
     there.tell = [&](const progress& now) {
       const std::string on = x.parts.size() > 1 ? x.machine : std::to_string(x.devices) + " of " + x.machine;
@@ -89,28 +110,29 @@ inline void plan_offer(fleet_offer& x, const graph& forward, const fleet& f, con
   std::vector<machine> parts;
   for (const auto& [pool, devices] : x.parts) parts.push_back(innermost(f.pools[pool].on, devices));
   if (parts.size() == 1) {
-    x.plan = plan_for(forward, part_of(f.pools[x.parts[0].first].on, x.devices, x.machine), there);
+    x.plan = plan_for(model, rows, part_of(f.pools[x.parts[0].first].on, x.devices, x.machine), there);
     if (x.plan.fits()) x.ms = x.plan.meshes.front().fastest()->ms;
   }
-  if (q.in_stages && x.devices > 1) {
+  if (q.stages && x.devices > 1) {
     const machine_pools all = parts.size() == 1 ? machine_pools(parts[0]) : machine_pools(parts, *f.between);
-    std::optional<stages_plan> p = plan_in_stages(q.in_stages, q.rows, all, there);
+    std::optional<stages_plan> p = plan_in_stages(model, rows, all, there);
     if (p && p->plan.price.ms < x.ms) x.ms = p->plan.price.ms, x.in_stages = std::move(p);
   }
-  x.state = x.ms < std::numeric_limits<double>::infinity() ? fleet_offer::planned : fleet_offer::unfit;
+  constexpr double none = std::numeric_limits<double>::infinity();
+  x.state = x.ms < none ? fleet_offer::planned : x.within < none ? fleet_offer::beaten : fleet_offer::unfit;
+  if (x.state == fleet_offer::beaten) x.least_ms = x.within;
 }
 
 }  // namespace detail
 
-CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machine_plan_options& o,
+CFP_INLINE fleet_plan plan_for(const forward_of_rows& model, long rows, const fleet& f, const machine_plan_options& o,
                                const fleet_question& q) {
   if (!(q.budget > 0)) throw bad_input("the budget must be more than 0, is " + detail::printed("%g", q.budget));
   if (!o.mesh.empty()) throw bad_input("mesh " + o.mesh + ": parts of a fleet have many; leave it out");
   if (!o.table.empty() || o.measure_on.ms)
     throw bad_input("a table of operators is of one kind of device, a fleet has several; leave it out");
-  const graph g = differentiate(refine(checked(forward)), checked(in_micro_batches(o.how, o.micro_batches)));
-  if (q.in_stages && q.rows < 1) throw bad_input("rows of a step must be 1 or more, are " + std::to_string(q.rows));
-  fleet_plan out{f.name, f.currency, detail::offers_of(f, g, o, q.in_stages && f.between)};
+  const detail::graphs_of_passes in_passes = detail::by_passes(model, rows, o.micro_batches);
+  fleet_plan out{f.name, f.currency, detail::offers_of(f, in_passes, o, q.stages && f.between)};
   const std::vector<fleet_offer*> order = detail::in_order(out.offers, q);
   machine_plan_options quiet = o;  // heard of by one at a time
   std::mutex telling;
@@ -123,7 +145,7 @@ CFP_INLINE fleet_plan plan_for(const graph& forward, const fleet& f, const machi
     std::vector<std::size_t> wave;  // so many whatever the threads: the answer is the same everywhere
     for (; next < order.size() && wave.size() < detail::planned_together(q); ++next)
       if (detail::is_asked(*order[next], out.offers, q)) wave.push_back(next);
-    detail::on_threads({}, wave, [&](std::size_t i) { detail::plan_offer(*order[i], forward, f, quiet, q); });
+    detail::on_threads({}, wave, [&](std::size_t i) { detail::plan_offer(*order[i], model, rows, f, quiet, q); });
   }
   return out;
 }

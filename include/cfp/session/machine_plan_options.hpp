@@ -19,8 +19,9 @@ struct machine_plan_options {
   number type = number::bfloat16;  ///< what numbers are stored as
   bool unfused = false;            ///< every operator by itself; else as kernels for GPUs compute them together
   recomputing recompute = recomputing::where_needed;  ///< what plans may compute again for backward
-  long memory = 0;        ///< most bytes a device may use; 0: what the machine's devices have
-  int micro_batches = 1;  ///< pieces a step's batch comes in; the model is of one piece
+  long memory = 0;  ///< most bytes a device may use; 0: what the machine's devices have
+  /// Pieces a step's batch comes in; the model is of one piece. 0: those that take least, of a model by rows.
+  int micro_batches = 1;
   training how{};
   /// Forms of the optimizer that are allowed: the fastest plan of all is taken, of equal ones the first form's. None:
   /// that of `how`.
@@ -34,6 +35,8 @@ struct machine_plan_options {
   /// After which no more is begun, and the best known is the answer, meshes left out. Without it what is found depends
   /// on no clock.
   double seconds = std::numeric_limits<double>::infinity();
+  /// Milliseconds of a step: whether there is a slower plan is not asked.
+  double within = std::numeric_limits<double>::infinity();
   /// Most strategies, of parts that differ, up to which three axes are solved together (`machine_options`).
   double together = machine_options().together;
 };

@@ -33,7 +33,7 @@ CFP_INLINE report_view machine_plan::report() const {
   detail::check_runs(of->g);
   const priced& found = of->taken;
   report_view out;
-  out.model = model, out.type = type, out.optimizer = optimizer, out.times = times, out.kernels = kernels;
+  out.model = model + trained, out.type = type, out.optimizer = optimizer, out.times = times, out.kernels = kernels;
   out.mesh = to_string(of->mesh);
   out.predicted_ms = found.ms, out.peak_bytes = found.peak_bytes;
   out.limit_bytes = static_cast<long>(memory_gib * (1 << 30));

@@ -9,11 +9,16 @@
 #include <cfp/profile/machine/time_terms.hpp>
 #include <cfp/session/machine_plan_options.hpp>
 
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace cfp::inline v0_1 {
+
+/// The forward graph of a model for so many rows.
+using forward_of_rows = std::function<graph(long rows)>;
 
 /// Plans on one or several meshes of a machine, the fastest mesh first.
 struct machine_plan {
@@ -34,7 +39,9 @@ struct machine_plan {
     const priced* fastest(const std::string& kind = "") const;
   };
 
-  std::string model{}, machine{}, type{}, optimizer{};
+  std::string model{};    ///< of a micro-batch's rows; what plans that are saved bear, and `trained`
+  std::string trained{};  ///< how, where it is not as usual
+  std::string machine{}, type{}, optimizer{};
   std::string times{};    ///< where they are from, in words
   std::string kernels{};  ///< what computes operators, in words
   double memory_gib = 0;  ///< of a device
@@ -58,6 +65,13 @@ struct machine_plan {
     bool fits = false;
   };
   std::vector<form> forms{};  ///< where several were allowed, what was found for each
+
+  int micro_batches = 1;
+  struct pieces {
+    int micro_batches = 1;
+    double ms = std::numeric_limits<double>::infinity();  ///< of the fastest plan, unless none fits or is faster
+  };
+  std::vector<pieces> passes{};  ///< where no number of micro-batches was given, those that were looked at
 
   /// Where nothing fits, a sentence: what the leanest plan needs against the limit, and what was not allowed.
   std::string unfit{};
@@ -85,6 +99,11 @@ machine load_machine(const std::string& path);
 /// Throws bad_input for options that do not fit the machine or the model. What it returns may not fit the memory:
 /// `fits`.
 machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& options = {});
+
+/// The same of a model by rows, and so many of them a step: with 0 micro-batches in the options in 1, 2, 4, ... of
+/// them, whatever takes least.
+machine_plan plan_for(const forward_of_rows& model, long rows, const machine& m,
+                      const machine_plan_options& options = {});
 
 /// What a saved plan says of itself. Throws bad_input for what is none.
 plan_outline saved_outline(const std::string& path);

@@ -8,7 +8,7 @@
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/read_mesh.hpp>
 #include <cfp/model/refine.hpp>
-#include <cfp/plan/mesh_search.hpp>
+#include <cfp/plan/passes_search.hpp>
 #include <cfp/profile/machine/described_times.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 #include <cfp/profile/machine/operator_time.hpp>
@@ -33,7 +33,6 @@ struct machine_plan::details {
   graph g;
   mesh_shape mesh;
   decision_graph decisions;
-  std::string id;
   cfp::machine on{};
   cost_graph sums{};                     ///< of parts
   std::vector<double> instruction_ms{};  ///< of the plan's program
@@ -68,7 +67,8 @@ inline std::vector<mesh_shape> meshes_to_search(const machine_plan_options& o, c
 inline machine_plan begun(const machine_plan_options& o, const machine& m, const training& how,
                           const std::string& times) {
   machine_plan out;
-  out.model = o.name + said_of(how, o.type);
+  out.model = o.name, out.trained = said_of(how, o.type);
+  out.micro_batches = how.micro_batches;
   out.machine = m.name;
   out.devices = m.devices();
   out.type = name_of(o.type);
@@ -92,13 +92,31 @@ inline void take(machine_plan& out, const evaluated& e, const graph& g, mesh_pla
   described_times times(m, of.mesh, options.known);
   for (const instruction& i : out.best.code.code) ms.push_back(times(i, out.best.code, g));
   const machine_plan::priced taken{e.p.name, "found", e.when.ms, e.peak, e.fits, e.gap};
-  out.of = std::make_shared<machine_plan::details>(machine_plan::details{
-      g, of.mesh, std::move(of.decisions), out.model, m, std::move(of.plans.sums), std::move(ms), taken});
+  out.of = std::make_shared<machine_plan::details>(
+      machine_plan::details{g, of.mesh, std::move(of.decisions), m, std::move(of.plans.sums), std::move(ms), taken});
 }
 
-// How it is trained is `how`.
-CFP_INLINE machine_plan plan_of(const graph& forward, const machine& m, const machine_plan_options& o,
-                                const training& how);
+// The graphs to plan for, by the numbers of micro-batches. How they are trained but for that is `how`.
+struct graphs_of_passes {
+  std::vector<int> counts{};
+  std::function<graph(int)> forward{};
+};
+
+inline graphs_of_passes by_passes(const forward_of_rows& model, long rows, int micro_batches) {
+  if (rows < 1) throw bad_input("rows of a step must be 1 or more, are " + std::to_string(rows));
+  if (micro_batches > 0 && rows % micro_batches != 0)
+    throw bad_input(std::to_string(rows) + " rows of a step cannot be cut into " + std::to_string(micro_batches) +
+                    " micro-batches of whole rows; take as many as divide them, or 0 for those that take least");
+  graphs_of_passes out{{micro_batches}, [&model, rows](int n) { return model(rows / n); }};
+  if (micro_batches == 0) out.counts = doubled_passes(rows);
+  return out;
+}
+
+CFP_INLINE machine_plan plan_of(const graphs_of_passes& model, const machine& m, const machine_plan_options& o,
+                                training how);
+
+// With each of the optimizers; the fastest is taken.
+CFP_INLINE machine_plan plan_with(const graphs_of_passes& model, const machine& m, const machine_plan_options& o);
 
 }  // namespace detail
 
@@ -109,8 +127,8 @@ CFP_INLINE const machine_plan::priced* machine_plan::on_mesh::fastest(const std:
   return first;
 }
 
-CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, const machine_plan_options& o,
-                                        const training& how) {
+CFP_INLINE machine_plan detail::plan_of(const graphs_of_passes& model, const machine& m, const machine_plan_options& o,
+                                        training how) {
   machine_options options = detail::search_options(o);
   checked_name(o.name);
   const bool by_table = !o.table.empty() || static_cast<bool>(o.measure_on.ms);
@@ -118,27 +136,32 @@ CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, 
     throw bad_input("a table of operators is of the fused kernels in bfloat16; leave out the other type, and unfused");
   detail::measured_operators measured(o);
   if (o.tell && !o.tell({"making the training graph"})) throw cancelled();
-  const graph g = [&] {
+  const auto in_passes = [&](int n) {
     const stage_timer differentiating(o.clock, stage::graph);
-    return differentiate(refine(checked(forward)), checked(how));
-  }();
+    return differentiate(refine(checked(model.forward(n))), checked(in_micro_batches(how, n)));
+  };
   options.known = measured.known();
   const std::vector<mesh_shape> meshes = detail::meshes_to_search(o, m);
+  const bool chosen = model.counts.size() > 1;
   std::size_t begun = 0;
   const auto tell = [&](const std::string& what) {
     const double share = static_cast<double>(begun > 0 ? begun - 1 : 0) / static_cast<double>(meshes.size());
-    if (o.tell && !o.tell({what, share})) throw cancelled();
+    if (o.tell && !o.tell({what, chosen ? -1 : share})) throw cancelled();
+  };
+  const auto begins = [&](int n, const mesh_shape& mesh) {
+    ++begun;
+    tell("planning for mesh " + to_string(mesh) + (chosen ? ", " + std::to_string(n) + " micro-batches" : ""));
   };
   if (options.known) options.known->tell = [&](const std::string& what) { tell("measuring " + what); };
-  std::vector<mesh_plans> all;
+  passes_plans all;
   mesh_points curve;
   try {
-    all = search_meshes(g, m, options, meshes,
-                        [&](const mesh_shape& mesh) { ++begun, tell("planning for mesh " + to_string(mesh)); });
-    const auto flat = std::find_if(all.begin(), all.end(), [](const mesh_plans& p) { return p.mesh.rank() < 3; });
-    if (o.curve > 0 && flat != all.end()) {
+    all = search_passes(in_passes, model.counts, m, options, meshes, begins, o.within);
+    const auto flat =
+        std::find_if(all.plans.begin(), all.plans.end(), [](const mesh_plans& p) { return p.mesh.rank() < 3; });
+    if (o.curve > 0 && flat != all.plans.end()) {
       tell("planning for other limits of memory");
-      curve = mesh_curve(g, m, flat->mesh, options, o.curve);
+      curve = mesh_curve(all.g, m, flat->mesh, options, o.curve);
     }
   } catch (const bad_input& e) {
     measured.keep();
@@ -148,10 +171,12 @@ CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, 
     throw;
   }
   measured.keep();
-  machine_plan out = detail::begun(o, m, how, measured.words());
-  for (const mesh_plans& on : all) out.meshes.push_back(detail::priced_on(on));
+  machine_plan out = detail::begun(o, m, in_micro_batches(how, all.micro_batches), measured.words());
+  for (const mesh_plans& on : all.plans) out.meshes.push_back(detail::priced_on(on));
+  if (chosen)
+    for (const auto& [n, ms] : all.of_each) out.passes.push_back({n, ms});
   if (o.curve > 0) out.curve = detail::not_beaten(out.meshes, curve);
-  mesh_plans& first = all.front();
+  mesh_plans& first = all.plans.front();
   const evaluated* const found = first.plans.found();
   if (found == nullptr) {
     out.unfit = detail::unfit(out, m, o);
@@ -160,13 +185,14 @@ CFP_INLINE machine_plan detail::plan_of(const graph& forward, const machine& m, 
   if (!detail::splits(first.decisions) && first.mesh.devices() > 1)
     throw bad_input("mesh " + to_string(first.mesh) + " divides nothing of the model (" + o.name +
                     "); take another mesh");
-  detail::take(out, *found, g, std::move(first), m, options);
+  detail::take(out, *found, all.g, std::move(first), m, options);
   return out;
 }
 
-CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
-  training how = in_micro_batches(o.how, o.micro_batches);
-  if (o.optimizers.empty()) return detail::plan_of(forward, m, o, how);
+CFP_INLINE machine_plan detail::plan_with(const graphs_of_passes& model, const machine& m,
+                                          const machine_plan_options& o) {
+  training how = o.how;
+  if (o.optimizers.empty()) return detail::plan_of(model, m, o, how);
   machine_plan best;
   std::vector<machine_plan::form> forms;
   for (auto form = o.optimizers.begin(); form != o.optimizers.end(); ++form)
@@ -174,7 +200,7 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
       throw bad_input("optimizer " + std::string(name_of(*form)) + " is there twice; name it once");
   for (const optimizer_form form : o.optimizers) {
     how.optimizer = form;
-    machine_plan found = detail::plan_of(forward, m, o, how);
+    machine_plan found = detail::plan_of(model, m, o, how);
     const auto* const fastest = found.fits() ? found.meshes.front().fastest() : nullptr;
     forms.push_back({found.optimizer, fastest != nullptr ? fastest->ms : 0, fastest != nullptr});
     if (forms.size() == 1 || (fastest != nullptr && (!best.fits() || fastest->ms < best.meshes.front().fastest()->ms)))
@@ -184,10 +210,21 @@ CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const m
   return best;
 }
 
+CFP_INLINE machine_plan plan_for(const graph& forward, const machine& m, const machine_plan_options& o) {
+  if (o.micro_batches == 0)
+    throw bad_input("micro_batches must be 1 or more for a graph, which is of one; give the model by rows");
+  return detail::plan_with({{o.micro_batches}, [&](int) { return forward; }}, m, o);
+}
+
+CFP_INLINE machine_plan plan_for(const forward_of_rows& model, long rows, const machine& m,
+                                 const machine_plan_options& o) {
+  return detail::plan_with(detail::by_passes(model, rows, o.micro_batches), m, o);
+}
+
 CFP_INLINE void machine_plan::save_plan(const std::string& path) const {
   if (!of) throw bad_input(unfit + "; there is none to save");
   detail::check_runs(of->g);
-  write_file(path, to_json(best, of->g, of->mesh, of->decisions, of->id).dump(1));
+  write_file(path, to_json(best, of->g, of->mesh, of->decisions, model + trained).dump(1));
 }
 
 CFP_INLINE void machine_plan::save_header(const std::string& path) const {
@@ -196,7 +233,7 @@ CFP_INLINE void machine_plan::save_header(const std::string& path) const {
   const block_structure blocks = parallel_blocks(of->g);
   const segmentation parts = segments(of->g, blocks);
   const segment_times shares(blocks, parts, of->decisions);
-  write_file(path, plan_header(detail::header_space(path), of->id, best, of->g, shares));
+  write_file(path, plan_header(detail::header_space(path), model + trained, best, of->g, shares));
 }
 
 CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
@@ -210,6 +247,11 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
     out << (&f == p.forms.data() ? "\nby optimizer: " : "; ") << f.optimizer
         << (f.fits ? printed(" %.1f ms", f.ms) : std::string(" nothing fits"));
   if (!p.forms.empty()) out << '\n';
+  for (const machine_plan::pieces& x : p.passes)
+    out << (&x == p.passes.data() ? "\nby micro-batches: " : "; ") << x.micro_batches
+        << (x.ms < std::numeric_limits<double>::infinity() ? printed(" %.1f ms", x.ms)
+                                                           : std::string(" none is faster"));
+  if (!p.passes.empty()) out << (p.fits() ? "\n" : ", for none fits\n");
   detail::print_curve(out, p.curve);
   if (!p.fits()) return out;
   out << printed(
@@ -221,7 +263,7 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
 }
 
 CFP_INLINE std::string machine_plan::json() const {
-  nlohmann::ordered_json j{{"model", model},
+  nlohmann::ordered_json j{{"model", model + trained},
                            {"machine", machine},
                            {"type", type},
                            {"optimizer", optimizer},
@@ -241,6 +283,9 @@ CFP_INLINE std::string machine_plan::json() const {
   if (is_whole()) j["terms"] = terms_json(terms());
   for (const form& f : forms)
     j["optimizers"].push_back({{"name", f.optimizer}, {"fits", f.fits}, {"step_ms", f.fits ? f.ms : 0.0}});
+  for (const pieces& x : passes)
+    j["micro_batches"].push_back(
+        {{"count", x.micro_batches}, {"step_ms", x.ms < std::numeric_limits<double>::infinity() ? x.ms : 0.0}});
   for (const point& p : curve)
     j["curve"].push_back(
         {{"mesh", p.mesh}, {"name", p.plan}, {"step_ms", p.ms}, {"peak_bytes", p.peak_bytes}, {"fits", p.fits}});

@@ -13,14 +13,11 @@
 
 namespace cfp::inline v0_1 {
 
-/// The forward graph of a model for so many rows.
-using forward_of_rows = std::function<graph(long rows)>;
-
 /// The fastest plan of so many rows a step in two stages or more; nothing if none fits, and then why in `why_none`, if
 /// it is given. Of several pools all devices are taken, each stage in one pool, all stages on as many devices.
-/// `places`: how many are tried along the stages; none: all that divide the devices. One of `o.micro_batches` tries all
-/// that divide the rows. Throws bad_input for options that do not fit the machine or the model, and for what stages do
-/// not know of.
+/// `places`: how many are tried along the stages; none: all that divide the devices. `o.micro_batches` of 0 or 1 are
+/// all that divide the rows. Throws bad_input for options that do not fit the machine or the model, and for what stages
+/// do not know of.
 std::optional<stages_plan> plan_in_stages(const forward_of_rows& model, long rows, const machine_pools& m,
                                           const machine_plan_options& o = {}, const std::vector<int>& places = {},
                                           std::string* why_none = nullptr);

@@ -32,8 +32,8 @@ inline staged_options stages_options(const machine_plan_options& o, const machin
     throw bad_input("plans in stages are made from the machine's description so far; leave out the table");
   if (o.recompute == recomputing::all)
     throw bad_input("recompute all: plans in stages choose what is computed again; take where-needed or none");
-  if (o.micro_batches < 1)
-    throw bad_input("micro_batches must be 1, for those that take least, or more, is " +
+  if (o.micro_batches < 0)
+    throw bad_input("micro_batches must be 0, for those that take least, or more, is " +
                     std::to_string(o.micro_batches));
   for (const machine& pool : m.pools) product_rate(pool.device, bytes_of(o.type));  // or it says what its file lacks
   staged_options out;

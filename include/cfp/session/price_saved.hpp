@@ -48,7 +48,7 @@ CFP_INLINE machine_plan price_saved(const graph& forward, const machine& m, cons
   const detail::planned_graph planned(g, options.lowered_for);
   of.decisions = detail::decided_as_saved(planned, of.mesh, text, options);
   machine_plan out = detail::begun(o, m, how, measured.words());
-  const saved_plan saved = read_plan(text, where, out.model, g, of.mesh, of.decisions);
+  const saved_plan saved = read_plan(text, where, out.model + out.trained, g, of.mesh, of.decisions);
   described_conversions conversions(m, of.mesh);
   machine_search search(g, of.mesh, of.decisions, m, options, &planned.again, &conversions);
   const evaluated taken = search.evaluate("saved", saved.choices);

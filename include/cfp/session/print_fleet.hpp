@@ -35,7 +35,8 @@ inline std::string plan_name(const fleet_offer& x) {
     return printed("%d places of %s, %s", l.places, to_string(l.inside).c_str(), l.schedule.c_str());
   }
   const machine_plan::on_mesh& on = x.plan.meshes.front();
-  return on.mesh + " " + on.fastest()->plan;
+  return on.mesh + " " + on.fastest()->plan +
+         (x.plan.micro_batches > 1 ? ", " + std::to_string(x.plan.micro_batches) + " micro-batches" : "");
 }
 
 }  // namespace detail

@@ -133,6 +133,7 @@ struct device_group {
                               ///< equal groups beside them
 
   int nodes(std::size_t level) const { return devices / within[level]; }
+  friend bool operator==(const device_group&, const device_group&) = default;
 };
 
 /// Along an axis of a mesh on a machine: ranks fill the innermost level first, the last axis varies fastest.

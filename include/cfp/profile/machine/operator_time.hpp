@@ -47,6 +47,13 @@ inline double product_seconds_at(double rate, const device_type& d, const produc
   return std::ceil(pieces / d.processors) * 2 * d.tile * d.tile * depth * d.processors / rate;
 }
 
+/// That the parts of a product do not take less than together: its tiles, without what a last round and a last piece of
+/// the inner dimension take beyond their own.
+inline double least_product_seconds(double rate, const device_type& d, const product_shape& s) {
+  if (d.processors == 1) return product_seconds_at(rate, d, s);
+  return s.batch * std::ceil(s.rows / d.tile) * d.tile * std::ceil(s.columns / d.tile) * d.tile * 2 * s.inner / rate;
+}
+
 inline double product_seconds(const device_type& d, long real_bytes, const product_shape& s) {
   return product_seconds_at(product_rate(d, real_bytes), d, s);
 }
