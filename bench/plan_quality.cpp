@@ -7,6 +7,7 @@
 #include <cfp/file/new_file.hpp>
 #include <cfp/model/differentiate.hpp>
 #include <cfp/model/refine.hpp>
+#include <cfp/plan/ladder.hpp>
 #include <cfp/plan/mesh_search.hpp>
 #include <cfp/profile/machine/machine_file.hpp>
 
@@ -184,7 +185,7 @@ int main(int argc, char** argv) {
           table += line;
           if (steps && all.front().mesh.rank() < 3) {  // of three axes one is held
             machine_search search(*g, all.front().mesh, all.front().decisions, m, options);
-            for (const evaluated& e : search.ladder()) {
+            for (const evaluated& e : ladder(search, *g, all.front().mesh, all.front().decisions, m, options)) {
               std::snprintf(line, sizeof line, " %8.3f%s", e.when.ms / found->when.ms, e.fits ? " " : "!");
               table += line;
               out["cases"][out["cases"].size() - all.size()]["ladder"].push_back(plan_json(e.p.name, e, e.seconds));

@@ -5,8 +5,8 @@
 #include "found_stages.hpp"
 
 #include <cfp/model/checked.hpp>
+#include <cfp/plan/least_step.hpp>
 #include <cfp/plan/stages/staged_search.hpp>
-#include <cfp/profile/machine/least_step.hpp>
 #include <cfp/session/session.hpp>
 
 #include <algorithm>
@@ -92,9 +92,9 @@ TEST_CASE("Rethinking: a pool that is twice as fast gets twice the layers, withi
     CAPTURE(layers, shares[0], shares[1]);
     CHECK(shares[0] + shares[1] == layers);
     CHECK(std::abs(shares[fast] - 2 * layers / 3) <= 1);
-    // No less than the arithmetic takes that both can do together.
+    // No less than what both can do together takes.
     const graph g = layers_of(layers, p->rows, p->micro_batches);
-    CHECK(p->price.ms >= least_step_ms(g, of_speed(1, 1).device, 4, 1) / 3);
+    CHECK(p->price.ms >= least_step_ms(on_one_device(g, 4), g, of_speed(1, 1).device, 1) / 3);
   }
 }
 

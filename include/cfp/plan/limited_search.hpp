@@ -75,8 +75,8 @@ class limited_search {
   bool hopeless() const {
     return static_cast<double>(least_of_sums()) > (1 + 4 * options_.unsure) * static_cast<double>(options_.memory);
   }
-  /// Whether all that was found, whatever the limit, is among the choices of these sums: a search of those alone,
-  /// within no more time, then finds nothing else.
+  /// Whether all that was found, whatever the limit, is among the choices of these sums: of those alone nothing is
+  /// better by more than solutions are near the best.
   bool was_among(const cost_graph& some) const {
     return std::all_of(seen_.begin(), seen_.end(), [&](const std::vector<int>& choices) {
       return folded_.time(some, choices) < std::numeric_limits<double>::infinity();

@@ -45,6 +45,9 @@ struct machine_options {
   /// How far sums of parts may be from what programs take, relative to that, as plans compare that keep less: one that
   /// is slower by more than that is not looked for.
   double unsure = 0.05;
+  /// Plans that keep less are looked for among fewer choices too where those found among all are of these: that finds
+  /// what is better by no more than `gap`.
+  bool again = true;
   /// When no more is begun: the best known by then is the answer. Without it what is found depends on no clock.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   /// Shares of what weights and their gradients communicate that candidates are found by: work beside it hides the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cfp/plan/folded_decisions.hpp>
+#include <cfp/plan/leaner_plans.hpp>
 #include <cfp/plan/limited_search.hpp>
 #include <cfp/plan/machine_costs.hpp>
 #include <cfp/plan/machine_options.hpp>
@@ -76,22 +77,9 @@ class machine_search {
     return in_alpas_way(limited ? "alpa_in_memory" : "alpa", now, by, begin);
   }
 
-  /// The best of Alpa's strategies as one thing after the other that it leaves out is counted; the last step, to all
-  /// strategies and the memory limit, is that to `candidates`.
-  std::vector<evaluated> ladder() {
-    std::vector<evaluated> out;
-    const auto rung = [&](const char* counted, const priced_effects& effects) {
-      const auto begin = clock::now();
-      described_times times(machine_, mesh_);
-      times.effects = effects;
-      if (auto e = in_alpas_way(counted, only_alpa(priced_by<roofline>(times).build(), g_, d_), exact_policy(), begin))
-        out.push_back(std::move(*e));
-    };
-    rung("bandwidth", {false, false, false});
-    rung("latency", {false, true, false});
-    rung("small messages", {false, true, true});
-    rung("operators", {true, true, true});
-    return out;
+  /// The same by sums of parts that are given.
+  std::optional<evaluated> alpa_by(const char* label, const cost_graph& sums) {
+    return in_alpas_way(label, sums, exact_policy(), clock::now());
   }
 
   /// The best within the limit by sums of parts, one per share of weights' communication; none if none was found to
@@ -118,7 +106,8 @@ class machine_search {
         e->gap = std::max(0.0, 1 - out.bound / e->p.additive_ms);
         out.candidates.push_back(*std::move(e));
       }
-    out = with_leaner(compared(std::move(out)));
+    out = compared(std::move(out));
+    add_leaner(*this, d_, options_, out);
     lower_found(out);
     out.least = evaluator_.least > 0 ? evaluator_.least : elsewhere.least;
     out.limited = elsewhere.limited, out.free_ms = elsewhere.free_ms, out.fitted = elsewhere.fitted;
@@ -126,20 +115,21 @@ class machine_search {
   }
 
   /// With those of `known`, whose decisions have these choices first, plans that compute again what they keep, or leave
-  /// it or state on the host. More choices may find less, by sums: each way alone is searched for beside them, unless
-  /// nothing but that was found among all. `within`: milliseconds beyond which nobody asks for a plan.
+  /// it or state on the host. More choices may find less, by sums: each way alone is searched for beside them.
+  /// `within`: milliseconds beyond which nobody asks for a plan.
   priced_plans with_less_kept(priced_plans known, double within = std::numeric_limits<double>::infinity()) {
     std::vector<evaluated> less = candidates();
     const time_limit about = time_limit::near(priced_plans::fastest(less), of_others_, options_.unsure);
     for (const auto& only : with_less_choice(d_)) {
       if (options_.over() || within_limit_.hopeless()) break;
-      if (within_limit_.was_among(only(costs()))) continue;
+      if (!options_.again && within_limit_.was_among(only(costs()))) continue;
       limited_search search = of_limit(about);
       for (evaluated& e : candidates(search, only)) less.push_back(std::move(e));
     }
     known.candidates.insert(known.candidates.begin(), less.begin(), less.end());
     known.bound = within_limit_.bound(), known.sums = costs(), evaluator_.least = known.least;
-    return ended(with_leaner(std::move(known), within));
+    add_leaner(*this, d_, options_, known, within);
+    return ended(std::move(known));
   }
 
   /// The plan to take has its program from here on; where layers stand for many, that of those there are.
@@ -178,21 +168,6 @@ class machine_search {
     return out;
   }
 
-  // Plans that people use and that do not fit keep less, as far as may be needed, where parts may.
-  priced_plans with_leaner(priced_plans known, double within = std::numeric_limits<double>::infinity()) {
-    const bool may = std::any_of(d_.nodes.begin(), d_.nodes.end(), [](const decision& d) { return !d.kept.empty(); });
-    for (std::size_t n = 0, all = known.usual.size(); may && n < all; ++n) {
-      const evaluated e = known.usual[n];
-      if (e.fits || e.when.ms >= within) continue;
-      for (const auto& [how, choices] : leaner(e.p.choices, d_)) {
-        if (options_.over()) break;
-        known.usual.push_back(estimate(e.p.name + ", " + how, choices, e.order));
-        if (known.usual.back().fits) break;
-      }
-    }
-    return known;
-  }
-
   // The same of what `only` leaves of the sums.
   template <class Only>
   std::vector<evaluated> candidates(limited_search& search, const Only& only) {
@@ -200,8 +175,8 @@ class machine_search {
     const bool all = &search == &within_limit_;
     for (const cost_graph& sums : prices().counted) {
       const auto begin = clock::now();
-      if (!out.empty() && options_.over()) break;
       const bool of_all = &sums == &prices().counted.front();
+      if ((!out.empty() && options_.over()) || (!of_all && mesh_.devices() == 1)) break;  // one sends nothing
       std::optional<evaluated> best = search.fastest(only(sums), sums, of_all);
       if (!best && of_all && all) break;  // memory is the same for all, and what is far too slow is that by any
       if (!best) continue;
@@ -243,16 +218,12 @@ class machine_search {
     out.gap = s.gap();
     return out;
   }
-  template <class Pricing>
-  Pricing priced_by(const described_times& times) {
-    return Pricing(g_, mesh_, d_, times, options_.lowered_for, &conversions_.known);
-  }
   const machine_costs& prices() {
     if (prices_) return *prices_;
-    const stage_timer pricing(options_.clock, stage::prices);
-    auto pricing_all = priced_by<machine_pricing>(times_);
-    pricing_all.of_weights = options_.counted;
-    prices_.emplace(pricing_all.prices());
+    const stage_timer timer(options_.clock, stage::prices);
+    machine_pricing pricing(g_, mesh_, d_, times_, options_.lowered_for, &conversions_.known);
+    pricing.of_weights = options_.counted;
+    prices_.emplace(pricing.prices());
     if (options_.recompute == recomputing::all)
       for (cost_graph& sums : prices_->counted) sums = only_recomputed(std::move(sums), d_);
     return *prices_;

@@ -175,7 +175,7 @@ class mesh_search {
     std::iota(numbers.begin(), numbers.end(), 0);
     detail::on_threads(options_, numbers, [&](std::size_t n) {
       const auto [i, other] = turned_[n];
-      if (!searches_[other] || !begins(i)) return;
+      if (!begins(i)) return;
       searches_[i] = std::make_unique<detail::one_mesh>(planned_, machine_, found_[i].mesh, options_);
       searches_[i]->take_turned(*searches_[other]);
     });

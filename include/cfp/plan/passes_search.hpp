@@ -30,7 +30,8 @@ inline std::vector<int> doubled_passes(long rows) {
 
 /// The fastest of all numbers of micro-batches. From few to many plans that keep all are looked for, up to the first
 /// number whose fastest fits, for more only cut work into smaller pieces; then, from many to few, plans that keep less
-/// and are faster than what is known by then. `within`: milliseconds beyond which nobody asks for a plan.
+/// and are faster than what is known by then; of many numbers as near the best as the options' `gap` says. `within`:
+/// milliseconds beyond which nobody asks for a plan.
 inline passes_plans search_passes(const std::function<graph(int)>& model, const std::vector<int>& counts,
                                   const machine& m, const machine_options& options,
                                   const std::vector<mesh_shape>& meshes,
@@ -44,10 +45,12 @@ inline passes_plans search_passes(const std::function<graph(int)>& model, const 
     graph g;
     mesh_search search;
   };
+  machine_options how = options;
+  how.again = options.again && counts.size() == 1;
   std::vector<std::unique_ptr<one>> all;
   for (const int n : counts) {
     if (!all.empty() && (options.over() || all.back()->search.settled(within))) break;
-    all.push_back(std::make_unique<one>(n, model(n), m, options, meshes, tell));
+    all.push_back(std::make_unique<one>(n, model(n), m, how, meshes, tell));
     all.back()->search.keep_all();
   }
   one* best = all.back().get();
@@ -60,6 +63,8 @@ inline passes_plans search_passes(const std::function<graph(int)>& model, const 
   }
   out.micro_batches = best->passes;
   out.plans = best->search.plans();
+  for (auto& [passes, ms] : out.of_each)
+    if (passes == best->passes && !out.plans.empty()) ms = out.plans.front().ms();
   out.g = std::move(best->g);
   return out;
 }

@@ -118,4 +118,5 @@ machine_plan price_saved(const graph& forward, const machine& m, const std::stri
 #if !defined(CFP_COMPILED)
 #include <cfp/session/machine_report.hpp>
 #include <cfp/session/plan_for_implementation.hpp>
+#include <cfp/session/print_machine_plan.hpp>
 #endif
