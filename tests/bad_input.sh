@@ -240,6 +240,8 @@ refused "--summary $dir/none/file: cannot be written" analyse --model "$tiny" --
 [ "$(cat "$dir/one")" = untouched ] && [ -z "$(find "$dir" -name '*.new')" ] || { echo "FAILED: what was refused left a file"; failed=1; }
 refused "schedule 'none' is none of gpipe, 1f1b" schedule none
 refused ", and no file that can be read" schedule none.json
+refused "--micro-batches 0: those that take least are looked for where a plan is made for a machine" plan --model "$tiny" --micro-batches 0
+refused "--micro-batches 0: --lengths compares plans for as many micro-batches; say how many" plan --model "$tiny" --machine v100-8 --lengths 16,32 --micro-batches 0
 refused "6 micro-batches on 4 ranks with 2 stages each" schedule interleaved --micro-batches 6
 refused "the product of these is at most" schedule 1f1b --ranks 4096 --micro-batches 100000
 refused "--forward and --backward are both 0" schedule gpipe --forward 0 --backward 0

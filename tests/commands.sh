@@ -77,6 +77,11 @@ if "$cfp" "${tight[@]}" --recompute none > "$folder/out" 2>&1; then echo "FAILED
 grep -q "no plan fits" "$folder/out" || { echo "FAILED: it does not say that no plan fits"; cat "$folder/out"; exit 1; }
 says "mlp.c_fc.*, .*recomputed" "$cfp" "${tight[@]}" --save-plan "$folder/less.json"
 says "zero2, all recomputed" "$cfp" "${tight[@]}"
+# As many micro-batches as take least: a plan that is saved is of those, and trains.
+passes=(--model "$model" --mesh x=2 --type float32 --batch 64 --seq 32)
+says "^by micro-batches: 1 none .*; 2 [0-9.]+ ms; 4 " "$cfp" plan "${passes[@]}" --machine a100-pcie-4 --memory 8000000 --micro-batches 0 --save-plan "$folder/passes.json"
+holds "$folder/out" "in each of 2 micro-batches" "--mesh x=2 --micro-batches 2 --batch 64"
+says "^trained steps 1 to 2" "$cfp" train "${passes[@]}" --micro-batches 2 --plan "$folder/passes.json" --steps 2
 # Which machine of several, and how much of it; where the time of a step goes.
 says "^least money: [0-9]+ of [a-z0-9-]+$" "$cfp" plan --model "$model" --fleet rented --batch 64 --seq 16 --tokens 1e9 --budget 90 --least money --save-plan "$folder/cheap.json"
 holds "$folder/out" "above the budget" "none takes less of both" "USD/Mtoken" "days"

@@ -5,6 +5,8 @@
 
 #include <cfp/session/plan_in_stages.hpp>
 
+#include <string>
+
 namespace program {
 
 /// What they are of: with what people train there, unless said otherwise.
@@ -15,6 +17,8 @@ struct described_plan {
 };
 /// The plan found, or the saved one that was given. Of hundreds of layers, `folded`, few are written.
 described_plan plan_there(const arguments& a, bool folded);
+/// The command that trains under the plan that was saved.
+std::string how_to_train(const arguments& sized, const std::string& mesh, int micro_batches, const std::string& type);
 /// Throws bad_input, which says why nothing fits.
 void check_fits(const arguments& a, const cfp::machine_plan& found);
 

@@ -61,6 +61,12 @@ described_plan plan_there(const arguments& a, bool folded) {
   return out;
 }
 
+std::string how_to_train(const arguments& sized, const std::string& mesh, int micro_batches, const std::string& type) {
+  return "\nto train under it, with the same model and batch: cfp train --plan " + sized.save_plan + "\n  --mesh " +
+         mesh + " --micro-batches " + std::to_string(micro_batches) + " --batch " + std::to_string(sized.batch) +
+         " --seq " + std::to_string(sized.sequence) + " --type " + type + '\n';
+}
+
 void check_fits(const arguments& a, const cfp::machine_plan& found) {
   if (!found.fits())
     throw bad_input(found.unfit + "; take more --memory (bytes)" +
@@ -91,8 +97,11 @@ int plan_for_machine(const arguments& a) {
   check_fits(a, found);
   if (a.explain && found.is_whole()) std::cout << '\n' << cfp::terms_text(found.terms());
   answer(a, found.json());
-  if (!a.save_plan.empty()) found.save_plan(a.save_plan);
   if (!a.save_header.empty()) found.save_header(a.save_header);
+  if (a.save_plan.empty()) return 0;
+  found.save_plan(a.save_plan);
+  if (a.micro_batches == 0)
+    std::cout << how_to_train(there.sized, found.meshes.front().mesh, found.micro_batches, found.type);
   return 0;
 }
 

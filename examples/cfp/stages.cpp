@@ -62,9 +62,7 @@ int plan_in_stages(const arguments& a) {
   if (!a.save_header.empty()) found.save_header(a.save_header);
   if (a.save_plan.empty()) return 0;
   found.save_plan(a.save_plan);
-  std::cout << "\nto train under it, with the same model and batch: cfp train --plan " << a.save_plan << "\n  --mesh "
-            << cfp::to_string(found.plan.layout.whole()) << " --micro-batches " << found.plan.micro_batches
-            << " --batch " << sized.batch << " --seq " << sized.sequence << " --type " << found.type << '\n';
+  std::cout << how_to_train(sized, cfp::to_string(found.plan.layout.whole()), found.plan.micro_batches, found.type);
   return 0;
 }
 

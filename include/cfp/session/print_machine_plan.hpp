@@ -25,11 +25,12 @@ CFP_INLINE std::ostream& operator<<(std::ostream& out, const machine_plan& p) {
     out << (&f == p.forms.data() ? "\nby optimizer: " : "; ") << f.optimizer
         << (f.fits ? printed(" %.1f ms", f.ms) : std::string(" nothing fits"));
   if (!p.forms.empty()) out << '\n';
-  for (const machine_plan::pieces& x : p.passes)
-    out << (&x == p.passes.data() ? "\nby micro-batches: " : "; ") << x.micro_batches
-        << (x.ms < std::numeric_limits<double>::infinity() ? printed(" %.1f ms", x.ms)
-                                                           : std::string(" none is faster"));
-  if (!p.passes.empty()) out << (p.fits() ? "\n" : ", for none fits\n");
+  for (const machine_plan::pieces& x : p.passes) {
+    out << (&x == p.passes.data() ? "\nby micro-batches: " : "; ") << x.micro_batches;
+    if (x.ms < std::numeric_limits<double>::infinity()) out << printed(" %.1f ms", x.ms);
+    else out << (p.fits() ? " none fits that is faster" : " none fits");
+  }
+  if (!p.passes.empty()) out << '\n';
   detail::print_curve(out, p.curve);
   if (!p.fits()) return out;
   out << printed(
