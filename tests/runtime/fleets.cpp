@@ -19,9 +19,9 @@ using namespace small_tests;
 
 namespace {
 
-graph model(long rows) {
+graph model(long some) {
   families::transformer c = tiny_config();
-  c.batch = rows;
+  c.batch = some;
   return families::decoder(c);
 }
 constexpr long rows = 8;
@@ -188,9 +188,9 @@ TEST_CASE("Astra: equal machines give the answer of one of them; of twice the pr
 }
 
 TEST_CASE("Astra: pools that are joined are on the front where nothing beats them, pruned or not", "[heavy]") {
-  const auto layers_of = [](long rows) {
+  const auto layers_of = [](long some) {
     families::transformer c = tiny_config();
-    c.layers = 3, c.batch = rows, c.sequence = 64;
+    c.layers = 3, c.batch = some, c.sequence = 64;
     return families::decoder(c);
   };
   std::mt19937 random(8);

@@ -103,6 +103,9 @@ struct graphs_of_passes {
 
 inline graphs_of_passes by_passes(const forward_of_rows& model, long rows, int micro_batches) {
   if (rows < 1) throw bad_input("rows of a step must be 1 or more, are " + std::to_string(rows));
+  if (micro_batches < 0)
+    throw bad_input("micro_batches must be at least 1, or 0 for those that take least, is " +
+                    std::to_string(micro_batches));
   if (micro_batches > 0 && rows % micro_batches != 0)
     throw bad_input(std::to_string(rows) + " rows of a step cannot be cut into " + std::to_string(micro_batches) +
                     " micro-batches of whole rows; take as many as divide them, or 0 for those that take least");
