@@ -1093,4 +1093,24 @@ TEST_CASE("a plan keeps the memory it may use") {
              {"memory 1000: no plan fits; plan ", " needs ", " bytes, ", " more"}));
 }
 
+// Of 8 rows, as above, four fifths of the memory are what an engine keeps of instructions, which no sum of parts knows.
+TEST_CASE("what keeps a limit is found within what it takes itself, where tensors take most of the memory") {
+  constexpr long rows = 256;
+  session free(own_model(rows), with_kernels());
+  std::vector<long> peaks;
+  for (const plan& p : free.plan().others) peaks.push_back(predicted_peak(p.code));
+  const auto [least, most] = std::minmax_element(peaks.begin(), peaks.end());
+  REQUIRE(*least < *most);
+  const folder files;
+  session_options o = with_kernels();
+  o.table = files / "times";
+  for (const long limit : {*most - 1, (*least + *most) / 2}) {
+    o.memory = limit;
+    session tight(own_model(rows), o);
+    CHECK(tight.plan().peak_bytes <= limit);
+    o.memory = tight.plan().peak_bytes;
+    CHECK(session(own_model(rows), o).plan().peak_bytes <= o.memory);
+  }
+}
+
 }  // namespace session_tests
