@@ -46,13 +46,20 @@ double cheapest_hour(const cfp::fleet_plan& f) {
 }
 
 void save(const arguments& a, const arguments& sized, const cfp::fleet_offer& taken) {
-  const auto save = [&](auto p, long rows) {
-    p.model = a.model + " " + make_model(sized, rows, a.layers, 1).sizes;  // of a micro-batch
+  const auto named = [&](long rows) { return a.model + " " + make_model(sized, rows, a.layers, 1).sizes; };
+  const auto write = [&](const auto& p) {
     if (!a.save_plan.empty()) p.save_plan(a.save_plan);
     if (!a.save_header.empty()) p.save_header(a.save_header);
   };
-  if (taken.in_stages) save(*taken.in_stages, taken.in_stages->plan.rows);
-  else save(taken.plan, sized.batch / taken.plan.micro_batches);
+  const auto save = [&](auto p, long rows) {
+    p.model = named(rows);  // of a micro-batch
+    write(p);
+  };
+  if (taken.in_stages) return save(*taken.in_stages, taken.in_stages->plan.rows);
+  if (!taken.in_copies) return save(taken.plan, sized.batch / taken.plan.micro_batches);
+  cfp::copies_plan all = *taken.in_copies;
+  for (cfp::machine_plan& p : all.copies) p.model = named(all.rows);
+  write(all);
 }
 
 }  // namespace
@@ -90,6 +97,7 @@ int plan_in_fleet(const arguments& a) {
                     (a.budget > 0 ? ", or a larger --budget" : ""));
   std::cout << "\nleast " << a.least << ": " << cfp::detail::devices_text(*taken) << '\n';
   if (taken->in_stages) std::cout << *taken->in_stages;
+  else if (taken->in_copies) std::cout << *taken->in_copies;
   else std::cout << taken->plan;
   nlohmann::ordered_json summary = cfp::fleet_json(found, step_tokens);
   summary["least"] = a.least;

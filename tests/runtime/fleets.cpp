@@ -218,7 +218,8 @@ TEST_CASE("Astra: pools that are joined are on the front where nothing beats the
     for (const fleet_offer& x : every.offers)
       if (x.state == fleet_offer::planned) {
         CHECK(x.ms >= x.least_ms);
-        CHECK(x.in_stages.has_value() >= (x.parts.size() > 1));
+        CHECK((x.in_stages || x.in_copies) >= (x.parts.size() > 1));
+        CHECK_FALSE((x.in_copies && (x.in_stages || x.parts.size() < 2)));
       }
     const std::string text = fleet_text(every, 512);
     const std::vector<const fleet_offer*> best = every.front();

@@ -1013,6 +1013,9 @@ TEST_CASE("a mesh, a configuration and a table are read, or refused in one sente
   CHECK(table(entry + R"(3}}, "instructions": {"p": {"milliseconds": -1, "flops": 0, "traffic": 0}}})") ==
         "'p' has a milliseconds that is -1, it must be from 0 to 1e24");
   CHECK(table(R"("milliseconds": null})") == "'milliseconds' must be an object, got null");
+  CHECK(table(entry + R"(3}}, "plans": 3})") == "'plans' must be a list, got 3");
+  CHECK(table(entry + R"(3}}, "plans": [{"among": "1", "choices": [0, -1]}]})") ==
+        "'a plan's choices' must be a whole number, got -1");
   profile_table elsewhere;
   elsewhere.origin.mesh = "data=4";
   CHECK(elsewhere.load(file) == "its mesh is 'data=2', this is 'data=4'");
@@ -1099,6 +1102,14 @@ TEST_CASE("a plan keeps the memory it may use") {
   free.save_plan(files / "plan");
   session_options o = with_kernels();
   o.memory = 1000;
+  o.table = files / "times";
+  nlohmann::json known = nlohmann::json::parse(std::ifstream(o.table));
+  CHECK(known["plans"].size() >= 2);
+  known["plans"][0]["choices"][0] = 99;
+  std::ofstream(o.table) << known;
+  const std::string why = refused([&] { session(own_model(8), o).plan(); });
+  CHECK(says(why, {"table ", ": one of its plans makes other choices than there are", "remove"}));
+  o.table.clear();
   CHECK(says(refused<nothing_fits>([&] { session(own_model(8), o).use_plan(files / "plan"); }),
              {"memory 1000: no plan fits; plan ", " needs ", " bytes, ", " more"}));
 }

@@ -48,6 +48,9 @@ class plan_search {
   /// With a tolerance its parts are not measured for that, and what is not fixed is chosen as they are expected to be.
   void add(const std::string& label, const std::vector<int>& choices) { asked_for_.emplace_back(label, choices); }
 
+  /// A plan that was found before: where it keeps the limit, what is found is no slower.
+  void remember(std::vector<int> choices) { remembered_.push_back(std::move(choices)); }
+
   /// The fastest plan within the limit, called "found", and after it those added. Throws `nothing_fits`.
   std::vector<plan> run(const search_options& options, const std::function<void(const std::string& what)>& tell = {}) {
     std::vector<plan> tried;
@@ -72,7 +75,7 @@ class plan_search {
       }
       least = s.bound;
       if (s.choices.empty() && !tried.empty()) break;  // what was tried is near enough
-      plan p = realised("found", s);
+      plan p = realised("found", s.choices);
       const std::int64_t peak = predicted_peak(p);
       if (excess(p, options) > 0) {
         lean(leanest, peak);
@@ -91,6 +94,7 @@ class plan_search {
     if (tolerance > 0) add_named(tell);
     for (const plan& p : named_) lean(leanest, predicted_peak(p));
     if (leanest == 0 && least_of_sums) leanest = static_cast<long>(*least_of_sums);
+    add_remembered(tried, options);
     confirm(tried, tell);
     for (const plan& p : named_)
       if (excess(p, options) <= 0) tried.push_back(p);
@@ -99,9 +103,8 @@ class plan_search {
                                   [](const plan& a, const plan& b) { return a.predicted_ms < b.predicted_ms; });
     best.name = "found";
     gap = settled ? 0 : std::max(0.0, 1 - least / best.predicted_ms);
-    std::vector<plan> out{std::move(best)};
-    out.insert(out.end(), named_.begin(), named_.end());
-    return out;
+    named_.insert(named_.begin(), std::move(best));
+    return std::exchange(named_, {});
   }
 
  private:
@@ -112,8 +115,18 @@ class plan_search {
       const auto rest = [&](cost_graph now) { return fixed(std::move(now), asked.second); };
       const solution s = tolerance == 0 ? best(rest) : solve(rest(corrected(costs_.expected)));
       if (!s.feasible) continue;
-      named_.push_back(realised(label, s));
+      named_.push_back(realised(label, s.choices));
       price(named_.back());
+    }
+  }
+
+  void add_remembered(std::vector<plan>& tried, const search_options& options) {
+    for (const std::vector<int>& choices : remembered_) {
+      if (std::any_of(tried.begin(), tried.end(), [&](const plan& p) { return p.choices == choices; })) continue;
+      plan p = realised("found", choices);
+      if (excess(p, options) > 0) continue;
+      price(p);
+      tried.push_back(std::move(p));
     }
   }
 
@@ -123,8 +136,8 @@ class plan_search {
     return sums;
   }
 
-  plan realised(const std::string& label, const solution& s) const {
-    plan out = realise(label, g_, mesh_, d_, first(s.choices), profiler_.lowered_for());
+  plan realised(const std::string& label, const std::vector<int>& choices) const {
+    plan out = realise(label, g_, mesh_, d_, first(choices), profiler_.lowered_for());
     if (beside_bytes) out.beside_bytes = beside_bytes(out.code);
     return out;
   }
@@ -229,6 +242,7 @@ class plan_search {
   partly_known costs_;
   std::vector<correction> corrections_;
   std::vector<std::pair<std::string, std::vector<int>>> asked_for_;
+  std::vector<std::vector<int>> remembered_;
   std::vector<plan> named_;
   double pricing_seconds_ = 0;
 };

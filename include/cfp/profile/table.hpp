@@ -13,6 +13,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cfp::inline v0_1 {
 
@@ -30,6 +32,13 @@ struct profile_origin {
   friend bool operator==(const profile_origin&, const profile_origin&) = default;
 };
 
+/// A plan that was found with a table: what it chose, among what has this identity.
+struct remembered_plan {
+  std::string among;
+  std::vector<int> choices;
+  friend bool operator==(const remembered_plan&, const remembered_plan&) = default;
+};
+
 inline constexpr int profile_table_version = 1;
 
 class profile_table {
@@ -38,6 +47,13 @@ class profile_table {
   std::map<std::string, measurement> entries;
   std::map<std::string, instruction_time> instructions;  ///< of the programs measured, by kind and size
   std::map<std::string, long> choices;                   ///< as `rank::choices` names them
+  std::vector<remembered_plan> plans;                    ///< the last ones found, the newest first
+
+  void remember(remembered_plan p) {
+    std::erase(plans, p);
+    plans.insert(plans.begin(), std::move(p));
+    if (plans.size() > most_plans) plans.resize(most_plans);
+  }
 
   /// Reads a table. Returns why it cannot be used, or nothing.
   std::string load(const std::string& path);
@@ -56,8 +72,12 @@ class profile_table {
     for (const auto& [key, i] : instructions)
       single[key] = {{"milliseconds", i.ms}, {"flops", i.flops}, {"traffic", i.traffic}};
     if (!choices.empty()) j["choices"] = choices;
+    for (const remembered_plan& p : plans) j["plans"].push_back({{"among", p.among}, {"choices", p.choices}});
     write_file(path, j.dump(1));
   }
+
+ private:
+  static constexpr std::size_t most_plans = 16;
 };
 
 namespace detail {
@@ -70,7 +90,8 @@ class table_reader : json_reader<bad_input> {
   [[nodiscard]] profile_table read(const profile_origin& mine) const {
     const json all = parsed();
     check_version(object(all, "it"), "it", profile_table_version);
-    only(all, "it", {"version", "machine", "model", "mesh", "milliseconds", "instructions", "choices"}, "tables");
+    only(all, "it", {"version", "machine", "model", "mesh", "milliseconds", "instructions", "choices", "plans"},
+         "tables");
     profile_table out;
     out.origin = {same(all, "machine", mine.machine), same(all, "model", mine.model), same(all, "mesh", mine.mesh)};
     for (const auto& [key, e] : object(member(all, "it", "milliseconds"), "'milliseconds'").items())
@@ -81,12 +102,23 @@ class table_reader : json_reader<bad_input> {
         out.instructions[key] = {number(e, key, "milliseconds"), number(e, key, "flops"), number(e, key, "traffic")};
     if (const auto chosen = all.find("choices"); chosen != all.end())
       for (const auto& [key, e] : object(*chosen, "'choices'").items()) out.choices[key] = whole<long>(e, key);
+    if (const auto found = all.find("plans"); found != all.end()) {
+      if (!found->is_array()) refuse("'plans' must be a list, got " + shown(*found));
+      for (const json& p : *found) out.plans.push_back(plan(object(p, "a plan")));
+    }
     return out;
   }
 
  private:
   static constexpr double most = 1e24;  // operations, bytes, milliseconds
 
+  remembered_plan plan(const json& p) const {
+    remembered_plan out{text(member(p, "a plan", "among"), "a plan's among"), {}};
+    const json& choices = member(p, "a plan", "choices");
+    if (!choices.is_array()) refuse("a plan's choices must be a list, got " + shown(choices));
+    for (const json& c : choices) out.choices.push_back(whole<int>(c, "a plan's choices"));
+    return out;
+  }
   std::string same(const json& all, const char* what, const std::string& mine) const {
     const std::string theirs = text(member(all, "it", what), std::string("its ") + what);
     if (!mine.empty() && theirs != mine)

@@ -6,6 +6,7 @@
 
 #include <cfp/profile/machine/fleet.hpp>
 #include <cfp/session/plan_for.hpp>
+#include <cfp/session/plan_in_copies.hpp>
 #include <cfp/session/plan_in_stages.hpp>
 
 #include <limits>
@@ -20,8 +21,10 @@ struct fleet_question {
   /// What plans are looked for. `front`: all than which no other takes less of time and money.
   enum wanted_t { front, least_devices } wanted = front;
   double budget = std::numeric_limits<double>::infinity();  ///< most that all devices may cost in an hour
-  bool prune = true;    ///< do not plan for what a bound says is no answer; false: for tests
-  bool stages = false;  ///< plans in stages too, in pools together where the fleet says what joins them
+  bool prune = true;  ///< do not plan for what a bound says is no answer; false: for tests
+  /// Plans in stages too; and where the fleet says what joins its pools, in two of them together: in stages, or with a
+  /// copy of the model in each.
+  bool stages = false;
 };
 
 /// A part of a machine, or of two that are joined.
@@ -37,6 +40,7 @@ struct fleet_offer {
   double ms = std::numeric_limits<double>::infinity();  ///< of the fastest plan's step
   machine_plan plan{};                                  ///< of what was planned on one machine, without stages
   std::optional<stages_plan> in_stages{};               ///< where that is the fastest, or all there is
+  std::optional<copies_plan> in_copies{};               ///< the same
 
   double price() const { return hourly * ms / 3.6e6; }  ///< of a step
   double least_price() const { return hourly * least_ms / 3.6e6; }

@@ -117,6 +117,9 @@ inline void plan_offer(fleet_offer& x, const forward_of_rows& model, long rows, 
     const machine_pools all = parts.size() == 1 ? machine_pools(parts[0]) : machine_pools(parts, *f.between);
     std::optional<stages_plan> p = plan_in_stages(model, rows, all, there);
     if (p && p->plan.price.ms < x.ms) x.ms = p->plan.price.ms, x.in_stages = std::move(p);
+    there.within = std::min(x.within, x.ms);
+    if (parts.size() > 1) x.in_copies = plan_in_copies(model, rows, all, there);
+    if (x.in_copies) x.ms = x.in_copies->ms, x.in_stages.reset();
   }
   constexpr double none = std::numeric_limits<double>::infinity();
   x.state = x.ms < none ? fleet_offer::planned : x.within < none ? fleet_offer::beaten : fleet_offer::unfit;

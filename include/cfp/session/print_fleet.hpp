@@ -34,6 +34,12 @@ inline std::string plan_name(const fleet_offer& x) {
     const staged_layout& l = x.in_stages->plan.layout;
     return printed("%d places of %s, %s", l.places, to_string(l.inside).c_str(), l.schedule.c_str());
   }
+  if (x.in_copies) {
+    std::string shares;
+    for (const machine_plan& p : x.in_copies->copies)
+      shares += (shares.empty() ? "" : " + ") + std::to_string(p.micro_batches);
+    return printed("copies, %s of %d micro-batches", shares.c_str(), x.in_copies->micro_batches);
+  }
   const machine_plan::on_mesh& on = x.plan.meshes.front();
   return on.mesh + " " + on.fastest()->plan +
          (x.plan.micro_batches > 1 ? ", " + std::to_string(x.plan.micro_batches) + " micro-batches" : "");

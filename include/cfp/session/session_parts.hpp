@@ -73,7 +73,7 @@ struct session::parts {
   /// The table of times, if there is one; ranks compute by what was chosen by timing then.
   profile_table measured_before();
   const found_plan& search();
-  void search_with(profiler& measure_with, found_plan& out);
+  void search_with(profiler& measure_with, const profile_table& measured, found_plan& out);
   void take(found_plan out);
   void check_memory(int ranks_here) const;
   std::optional<long> limit() const { return device.limit(o.memory); }

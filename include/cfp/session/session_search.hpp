@@ -1,6 +1,7 @@
 // How a session searches: profiles, solves, and keeps what was measured.
 #pragma once
 
+#include <cfp/model/name_hash.hpp>
 #include <cfp/plan/search.hpp>
 #include <cfp/program/find_saved.hpp>
 #include <cfp/session/first_process.hpp>
@@ -15,7 +16,32 @@
 
 namespace cfp::inline v0_1 {
 
-CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& out) {
+namespace detail {
+
+/// What plans choose among, the same in every run.
+inline std::string identity_of(const decision_graph& d) {
+  std::string all;
+  for (const decision& n : d.nodes) {
+    all += '\n' + std::to_string(n.kind) + n.label;
+    for (std::size_t c = 0; c < n.choices(); ++c) all += '\t' + n.names[c];
+  }
+  return std::to_string(name_hash(all));
+}
+
+/// Throws bad_input for what is no plan.
+inline const std::vector<int>& choices_of(const remembered_plan& p, const decision_graph& d, const std::string& table) {
+  bool all = p.choices.size() == d.nodes.size();
+  for (std::size_t n = 0; all && n < d.nodes.size(); ++n)
+    all = static_cast<std::size_t>(p.choices[n]) < d.nodes[n].choices();
+  if (!all)
+    throw bad_input("table " + table + ": one of its plans makes other choices than there are of this model; remove " +
+                    "'plans' from it, or the file");
+  return p.choices;
+}
+
+}  // namespace detail
+
+CFP_INLINE void session::parts::search_with(profiler& measure_with, const profile_table& measured, found_plan& out) {
   const std::vector<int> own = against.empty() ? std::vector<int>() : saved(against).choices;
   const auto start = std::chrono::steady_clock::now();
   measure_with.tell = [&](int done, int all, const std::string& what) {
@@ -29,6 +55,8 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, found_plan& 
   if (device) search.beside_bytes = [&](const program& p) { return beside_bytes(*on, p, g); };
   for (const named_plan& n : usual) search.add(n.name, follow(n, decided, mesh));
   if (!against.empty()) search.add(against, own);
+  for (const remembered_plan& p : measured.plans)
+    if (p.among == detail::identity_of(decided)) search.remember(detail::choices_of(p, decided, o.table));
   device = memory_of(*on);  // by now libraries have what they take when something first runs
   search_options limits;
   limits.memory_limit = limit();
@@ -124,7 +152,7 @@ CFP_INLINE const found_plan& session::parts::search() {
   found_plan out;
   try {
     profiler measure_with(g, decided, here, table);
-    search_with(measure_with, out);
+    search_with(measure_with, table, out);
   } catch (...) {  // what was measured is kept, however it ended; and how it ended is told, whatever becomes of that
     if (here.is_first()) try {
         keep();
@@ -135,6 +163,7 @@ CFP_INLINE const found_plan& session::parts::search() {
     if (!r.choices().empty()) r.load(out.best.code, g, o.seed);  // all of its products are among them then
     if (r.number() == 0) table.choices = r.choices();
   });
+  table.remember({detail::identity_of(decided), out.best.choices});
   in_first_process(here, keep);
   take(std::move(out));
   return *found;

@@ -1,0 +1,171 @@
+// Copies of a model in pools: see plan_in_copies.hpp.
+#pragma once
+
+#include <cfp/model/checked.hpp>
+#include <cfp/model/differentiate.hpp>
+#include <cfp/model/refine.hpp>
+#include <cfp/plan/least_step.hpp>
+#include <cfp/profile/machine/collective_time.hpp>
+#include <cfp/session/plan_for_implementation.hpp>
+#include <cfp/session/plan_in_copies.hpp>
+#include <cfp/session/search_options.hpp>
+#include <cfp/session/texts.hpp>
+#include <cfp/solve/shares.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <ostream>
+#include <utility>
+
+namespace cfp::inline v0_1 {
+
+namespace detail {
+
+inline void check_copies(const machine_plan_options& o, const machine_pools& m) {
+  if (m.pools.size() < 2) throw bad_input("copies of a model lie in two pools or more; give more machines");
+  if (!o.mesh.empty()) throw bad_input("mesh " + o.mesh + ": each pool's copy chooses its own; leave it out");
+  if (o.optimizers.size() > 1) throw bad_input("copies of a model are updated by one optimizer; name one");
+  if (!o.table.empty() || o.measure_on.ms)
+    throw bad_input("a table of operators is of one kind of device, pools have several; leave it out");
+}
+
+/// Bytes of all gradients of weights, each once.
+inline double gradient_bytes(const graph& g, number type) {
+  double out = 0;
+  for (const operation& o : g.operations) {
+    if (o.op->body != op_body::update) continue;
+    const value& weight = g[o.operands[0]];
+    out += static_cast<double>(elements(weight.shape) * weight.width(bytes_of(type)) * o.times);
+  }
+  return out;
+}
+
+/// Seconds until each pool has the sum of what all have: all ranks of a pool share its links.
+inline double summed_seconds(const machine_pools& m, double bytes) {
+  machine joined;
+  joined.device = m.pools.front().device;
+  joined.levels = {m.between};
+  joined.levels.front().joins = static_cast<int>(m.pools.size());
+  const mesh_shape pools{{{"pool", joined.levels.front().joins}}};
+  return collective_seconds(joined, group_of(joined, pools, 0), collective_kind::all_reduce, bytes);
+}
+
+/// Of a step in so many micro-batches, as a program of one device: what all pools together take at least, shared out as
+/// finely as one likes.
+inline double least_in_pools(const graph& trained, const target& on, const machine_pools& m) {
+  const program alone = on_one_device(trained, on);
+  double speed = 0;
+  for (const machine& pool : m.pools) speed += 1 / least_step_ms(alone, trained, pool.device, pool.devices());
+  return 1 / speed;
+}
+
+/// Whether nothing is computed again, or brought back, for lack of memory.
+inline bool keeps_all(const plan& p) {
+  return std::none_of(p.shards.assigned.begin(), p.shards.assigned.end(),
+                      [](const assignment& a) { return a.recompute || a.on_host; });
+}
+
+class copies_search {
+ public:
+  copies_search(const forward_of_rows& model, long rows, const machine_pools& m, const machine_plan_options& o)
+      : model_(model), rows_(rows), m_(m), o_(o), within_(o.within) {}
+
+  std::optional<copies_plan> run() {
+    for (const int n : by_passes(model_, rows_, o_.micro_batches > 1 ? o_.micro_batches : 0).counts)
+      if (n >= static_cast<int>(m_.pools.size()) && !settled_) in(n);
+    return std::move(best_);
+  }
+
+ private:
+  void in(int micro_batches) {
+    const graph forward = model_(rows_ / micro_batches);
+    const graph trained = differentiate(refine(checked(forward)), checked(in_micro_batches(o_.how, micro_batches)));
+    const double bytes = gradient_bytes(trained, o_.type), between = 1e3 * summed_seconds(m_, bytes);
+    if (least_in_pools(trained, search_options(o_).lowered_for, m_) + between >= within_) return;
+    std::map<std::pair<int, int>, machine_plan> plans;
+    const auto time = [&](int pool, int pieces) {
+      machine_plan_options there = o_;
+      there.micro_batches = pieces;
+      there.within = std::numeric_limits<double>::infinity();  // how fast a pool is says what another gets
+      const machine_plan& p = plans[{pool, pieces}] = plan_for(forward, at(pool), there);
+      return p.fits() ? p.meshes.front().fastest()->ms : std::numeric_limits<double>::infinity();
+    };
+    const work_shares found = best_shares(micro_batches, static_cast<int>(m_.pools.size()), time, speeds_);
+    if (!found.feasible()) return;
+    bool all_kept = true;
+    for (std::size_t p = 0; p < m_.pools.size(); ++p)
+      all_kept = all_kept && keeps_all(plans.at({static_cast<int>(p), found.of_each[p]}).best);
+    speeds_.assign(found.of_each.begin(), found.of_each.end());
+    if (found.time + between < within_) {
+      within_ = found.time + between;
+      best_ = copies_plan{m_.name(), rows_ / micro_batches, micro_batches, {}, between, within_, bytes};
+      for (std::size_t p = 0; p < m_.pools.size(); ++p)
+        best_->copies.push_back(std::move(plans.at({static_cast<int>(p), found.of_each[p]})));
+    }
+    settled_ = all_kept && found.whole + between >= within_;  // more would only cut work into smaller pieces
+  }
+  const machine& at(int pool) const { return m_.pools[static_cast<std::size_t>(pool)]; }
+
+  const forward_of_rows& model_;
+  const long rows_;
+  const machine_pools& m_;
+  const machine_plan_options& o_;
+  double within_;
+  bool settled_ = false;
+  std::vector<double> speeds_{};
+  std::optional<copies_plan> best_{};
+};
+
+/// "plan.json" -> "plan-2.json"
+inline std::string numbered(const std::string& path, std::size_t n) {
+  const std::filesystem::path whole(path);
+  return (whole.parent_path() / (whole.stem().string() + "-" + std::to_string(n) + whole.extension().string()))
+      .string();
+}
+
+}  // namespace detail
+
+CFP_INLINE std::optional<copies_plan> plan_in_copies(const forward_of_rows& model, long rows, const machine_pools& m,
+                                                     const machine_plan_options& o) {
+  detail::check_copies(o, m);
+  return detail::copies_search(model, rows, m, o).run();
+}
+
+CFP_INLINE void copies_plan::save_plan(const std::string& path) const {
+  for (std::size_t n = 0; n < copies.size(); ++n) copies[n].save_plan(detail::numbered(path, n + 1));
+}
+
+CFP_INLINE void copies_plan::save_header(const std::string& path) const {
+  for (std::size_t n = 0; n < copies.size(); ++n) copies[n].save_header(detail::numbered(path, n + 1));
+}
+
+CFP_INLINE std::string copies_plan::json() const {
+  nlohmann::ordered_json out{{"machine", machine},
+                             {"rows", rows},
+                             {"micro_batches", micro_batches},
+                             {"step_ms", ms},
+                             {"gradients_ms", gradients_ms},
+                             {"bytes_between", bytes_between},
+                             {"copies", nlohmann::ordered_json::array()}};
+  for (const machine_plan& p : copies) out["copies"].push_back(nlohmann::ordered_json::parse(p.json()));
+  return out.dump(1);
+}
+
+CFP_INLINE std::ostream& operator<<(std::ostream& out, const copies_plan& p) {
+  using detail::printed;
+  out << "copies of the model on " << p.machine << ", a step of " << p.micro_batches << " micro-batches of " << p.rows
+      << (p.rows == 1 ? " row" : " rows") << ", by " << p.copies.front().optimizer << '\n'
+      << printed("a step takes %.1f ms, of which gradients between the pools %.1f (%s)\n\n", p.ms, p.gradients_ms,
+                 detail::bytes_text(static_cast<long>(p.bytes_between)).c_str())
+      << "micro-batches    alone ms   peak GiB   plan, on\n";
+  for (const machine_plan& one : p.copies) {
+    const machine_plan::priced& taken = *one.meshes.front().fastest();
+    out << printed("%13d %11.1f %10.2f   %s %s, %d of %s\n", one.micro_batches, taken.ms,
+                   static_cast<double>(taken.peak_bytes) / (1 << 30), one.meshes.front().mesh.c_str(),
+                   taken.plan.c_str(), one.devices, one.machine.c_str());
+  }
+  return out;
+}
+
+}  // namespace cfp
