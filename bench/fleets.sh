@@ -22,6 +22,6 @@ for model in gpt2-xl llama-3-8b; do
   asked "$model on 64 of one type" --machine h100-8x8-400g --model "$model" --batch 256 --micro-batches 0
   asked "$model on any number of one type" --fleet "$folder/one.json" --model "$model"
   asked "$model on any number of any of four types" --fleet rented --model "$model"
-  asked "$model on two types, stages on both" --fleet two_kinds --model "$model" --stages 0
+  asked "$model on two types, stages or copies on both" --fleet two_kinds --model "$model" --stages 0
 done
 if [ "${1:-}" = --json ]; then echo "{\"cases\": [$cases]}" > "${2:?"--json: its file is missing"}"; fi

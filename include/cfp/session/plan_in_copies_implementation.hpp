@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <ostream>
 #include <utility>
 
@@ -30,15 +31,25 @@ inline void check_copies(const machine_plan_options& o, const machine_pools& m) 
     throw bad_input("a table of operators is of one kind of device, pools have several; leave it out");
 }
 
-/// Bytes of all gradients of weights, each once.
-inline double gradient_bytes(const graph& g, number type) {
-  double out = 0;
+/// Bytes of all weights, and of these with what the optimizer keeps of them; each once.
+inline std::pair<double, double> bytes_of_weights(const graph& g, number type) {
+  double weights = 0, all = 0;
   for (const operation& o : g.operations) {
     if (o.op->body != op_body::update) continue;
-    const value& weight = g[o.operands[0]];
-    out += static_cast<double>(elements(weight.shape) * weight.width(bytes_of(type)) * o.times);
+    for (const int v : o.operands) {
+      const double bytes = static_cast<double>(elements(g[v].shape) * g[v].width(bytes_of(type)) * o.times);
+      if (g[v].role == value_role::weight) weights += bytes;
+      if (g[v].role == value_role::weight || g[v].role == value_role::state) all += bytes;
+    }
   }
-  return out;
+  return {weights, all};
+}
+
+/// Whether devices of each pool have the memory for all weights and their state, cut into pieces.
+inline bool may_fit(double bytes, const machine_pools& m, long limit) {
+  return std::all_of(m.pools.begin(), m.pools.end(), [&](const machine& pool) {
+    return bytes <= static_cast<double>(limit > 0 ? limit : pool.device.memory) * pool.devices();
+  });
 }
 
 /// Seconds until each pool has the sum of what all have: all ranks of a pool share its links.
@@ -51,13 +62,12 @@ inline double summed_seconds(const machine_pools& m, double bytes) {
   return collective_seconds(joined, group_of(joined, pools, 0), collective_kind::all_reduce, bytes);
 }
 
-/// Of a step in so many micro-batches, as a program of one device: what all pools together take at least, shared out as
-/// finely as one likes.
-inline double least_in_pools(const graph& trained, const target& on, const machine_pools& m) {
+/// Steps in a millisecond that no plan of each pool alone does more of.
+inline std::vector<double> most_speeds(const graph& trained, const target& on, const machine_pools& m) {
   const program alone = on_one_device(trained, on);
-  double speed = 0;
-  for (const machine& pool : m.pools) speed += 1 / least_step_ms(alone, trained, pool.device, pool.devices());
-  return 1 / speed;
+  std::vector<double> out;
+  for (const machine& pool : m.pools) out.push_back(1 / least_step_ms(alone, trained, pool.device, pool.devices()));
+  return out;
 }
 
 /// Whether nothing is computed again, or brought back, for lack of memory.
@@ -81,21 +91,28 @@ class copies_search {
   void in(int micro_batches) {
     const graph forward = model_(rows_ / micro_batches);
     const graph trained = differentiate(refine(checked(forward)), checked(in_micro_batches(o_.how, micro_batches)));
-    const double bytes = gradient_bytes(trained, o_.type), between = 1e3 * summed_seconds(m_, bytes);
-    if (least_in_pools(trained, search_options(o_).lowered_for, m_) + between >= within_) return;
+    const auto [bytes, resting] = bytes_of_weights(trained, o_.type);
+    const double between = 1e3 * summed_seconds(m_, bytes);
+    if (!may_fit(resting, m_, o_.memory)) return;
+    const double within = within_ - between;
+    const std::vector<double> most = most_speeds(trained, search_options(o_).lowered_for, m_);
+    if (1 / std::accumulate(most.begin(), most.end(), 0.0) >= within) return;
     std::map<std::pair<int, int>, machine_plan> plans;
     const auto time = [&](int pool, int pieces) {
       machine_plan_options there = o_;
       there.micro_batches = pieces;
-      there.within = std::numeric_limits<double>::infinity();  // how fast a pool is says what another gets
+      there.within = within;
       const machine_plan& p = plans[{pool, pieces}] = plan_for(forward, at(pool), there);
       return p.fits() ? p.meshes.front().fastest()->ms : std::numeric_limits<double>::infinity();
     };
-    const work_shares found = best_shares(micro_batches, static_cast<int>(m_.pools.size()), time, speeds_);
+    const work_shares found =
+        best_shares(micro_batches, static_cast<int>(m_.pools.size()), time, speeds_.empty() ? most : speeds_);
     if (!found.feasible()) return;
     bool all_kept = true;
-    for (std::size_t p = 0; p < m_.pools.size(); ++p)
-      all_kept = all_kept && keeps_all(plans.at({static_cast<int>(p), found.of_each[p]}).best);
+    for (std::size_t p = 0; p < m_.pools.size(); ++p) {
+      const machine_plan& of = plans.at({static_cast<int>(p), found.of_each[p]});
+      all_kept = all_kept && of.fits() && keeps_all(of.best);
+    }
     speeds_.assign(found.of_each.begin(), found.of_each.end());
     if (found.time + between < within_) {
       within_ = found.time + between;

@@ -33,9 +33,15 @@ class shares_search {
   work_shares run(std::vector<double> speeds) {
     speeds.resize(at(workers_), 1);
     shares best = in_proportion(speeds);
+    for (int w = 0; w < workers_; ++w)
+      if (!std::isfinite(of(w, best[at(w)])) && !std::isfinite(of(w, 1)))
+        return {{}, never, 0, static_cast<long>(known_.size())};
     double soonest = last(best);
     for (shares next = best;;) {  // as their speeds are there
-      for (int w = 0; w < workers_; ++w) speeds[at(w)] = next[at(w)] / of(w, next[at(w)]);
+      for (int w = 0; w < workers_; ++w) {
+        const int n = std::isfinite(of(w, next[at(w)])) ? next[at(w)] : 1;
+        speeds[at(w)] = n / of(w, n);
+      }
       next = in_proportion(speeds);
       const double time = last(next);
       if (!(time < soonest)) break;
@@ -50,6 +56,7 @@ class shares_search {
 
  private:
   using shares = std::vector<int>;
+  static constexpr double never = std::numeric_limits<double>::infinity();
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   double of(int worker, int pieces) {
@@ -83,7 +90,7 @@ class shares_search {
     while (whole < pieces_ && of(worker, whole + 1) <= time) ++whole;
     if (whole == pieces_) return whole;
     const double here = of(worker, whole), next = of(worker, whole + 1);
-    return whole + (std::isfinite(next) ? (time - here) / (next - here) : 0);
+    return whole + (std::isfinite(next) ? (time - here) / (next - here) : 1);  // how long, nobody knows
   }
   double cut(const shares& s) {
     const auto all = [&](double time) {
