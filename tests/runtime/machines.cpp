@@ -549,7 +549,9 @@ TEST_CASE("two streams: between the longer of them and their sum") {
   }
 }
 
-TEST_CASE("the terms of a step's time sum up to it, and are what its instructions take where nothing overlaps") {
+TEST_CASE(
+    "Automatically Planning: the terms of a step's time sum up to it, and are what its instructions take where nothing "
+    "overlaps") {
   training how;
   how.micro_batches = 2;
   const graph g = differentiate(refine(decoder(tiny_config())), how);
