@@ -24,8 +24,8 @@ double between(std::mt19937& random, double least, double most) {
   return std::uniform_real_distribution<>(least, most)(random);
 }
 
-std::vector<gradient_step> drawn_steps(std::mt19937& random, int count) {
-  std::vector<gradient_step> out;
+std::vector<made_gradients> drawn_steps(std::mt19937& random, int count) {
+  std::vector<made_gradients> out;
   for (int n = 0; n < count; ++n) out.push_back({between(random, 0, 3), between(random, 1, 100)});
   return out;
 }
@@ -37,9 +37,9 @@ collective_ms drawn_links(std::mt19937& random) {
 struct totals {
   double backward = 0, bytes = 0;
 };
-totals of(const std::vector<gradient_step>& steps) {
+totals of(const std::vector<made_gradients>& steps) {
   totals out;
-  for (const gradient_step& s : steps) out.backward += s.ms, out.bytes += s.bytes;
+  for (const made_gradients& s : steps) out.backward += s.ms, out.bytes += s.bytes;
   return out;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("PyTorch DDP: buckets take no less than backward or what is sent, one 
   std::mt19937 random(1);
   double hidden = 0;
   for (int n = 0; n < 200; ++n) {
-    const std::vector<gradient_step> steps = drawn_steps(random, 1 + static_cast<int>(random() % 12));
+    const std::vector<made_gradients> steps = drawn_steps(random, 1 + static_cast<int>(random() % 12));
     const collective_ms sum = drawn_links(random);
     const totals all = of(steps);
     const double apart = all.backward + sum(all.bytes);
@@ -78,7 +78,7 @@ TEST_CASE("PyTorch DDP: the best buckets are the best of all") {
   int better = 0;
   for (int n = 0; n < 200; ++n) {
     const int count = 1 + static_cast<int>(random() % 10);
-    const std::vector<gradient_step> steps = drawn_steps(random, count);
+    const std::vector<made_gradients> steps = drawn_steps(random, count);
     const collective_ms sum = drawn_links(random);
     double least = std::numeric_limits<double>::infinity();
     for (int cuts = 0; cuts < 1 << (count - 1); ++cuts) {
@@ -102,13 +102,13 @@ TEST_CASE("PyTorch DDP: the best buckets are the best of all") {
 
 TEST_CASE("Horovod: what is ready together goes out as one, and pays one latency") {
   const collective_ms sum = [](double bytes) { return 5 + bytes / 10; };
-  const std::vector<gradient_step> at_once(8, {0, 10});  // all there when backward ends
+  const std::vector<made_gradients> at_once(8, {0, 10});  // all there when backward ends
   CHECK(fused_ready(1e9, at_once, sum).ms == Approx(5 + 8.0));
   CHECK(fused_ready(10, at_once, sum).ms == Approx(8 * (5 + 1.0)));
   CHECK(fused_ready(1e9, at_once, sum).ends == std::vector<int>{8});
   std::mt19937 random(3);
   for (int n = 0; n < 200; ++n) {
-    const std::vector<gradient_step> steps = drawn_steps(random, 1 + static_cast<int>(random() % 12));
+    const std::vector<made_gradients> steps = drawn_steps(random, 1 + static_cast<int>(random() % 12));
     const collective_ms links = drawn_links(random);
     const gradient_buckets fused = fused_ready(200, steps, links);
     CHECK(fused.ms == Approx(overlapped_ms(steps, fused.ends, links)));
@@ -266,7 +266,7 @@ TEST_CASE("parameter servers on threads: what is read is at most so old, and BSP
 }
 
 TEST_CASE("what buckets cannot be is said") {
-  const std::vector<gradient_step> steps(3, {1, 1});
+  const std::vector<made_gradients> steps(3, {1, 1});
   const collective_ms sum = [](double bytes) { return bytes; };
   CHECK_THROWS_AS(overlapped_ms(steps, {2}, sum), bad_input);
   CHECK_THROWS_AS(overlapped_ms(steps, {2, 2, 3}, sum), bad_input);

@@ -58,7 +58,8 @@ inline double summed_seconds(const machine_pools& m, double bytes) {
   joined.device = m.pools.front().device;
   joined.levels = {m.between};
   joined.levels.front().joins = static_cast<int>(m.pools.size());
-  const mesh_shape pools{{{"pool", joined.levels.front().joins}}};
+  mesh_shape pools;
+  pools.axes.push({"pool", joined.levels.front().joins});
   return collective_seconds(joined, group_of(joined, pools, 0), collective_kind::all_reduce, bytes);
 }
 
@@ -135,7 +136,7 @@ class copies_search {
 };
 
 /// "plan.json" -> "plan-2.json"
-inline std::string numbered(const std::string& path, std::size_t n) {
+inline std::string path_of_pool(const std::string& path, std::size_t n) {
   const std::filesystem::path whole(path);
   return (whole.parent_path() / (whole.stem().string() + "-" + std::to_string(n) + whole.extension().string()))
       .string();
@@ -150,11 +151,11 @@ CFP_INLINE std::optional<copies_plan> plan_in_copies(const forward_of_rows& mode
 }
 
 CFP_INLINE void copies_plan::save_plan(const std::string& path) const {
-  for (std::size_t n = 0; n < copies.size(); ++n) copies[n].save_plan(detail::numbered(path, n + 1));
+  for (std::size_t n = 0; n < copies.size(); ++n) copies[n].save_plan(detail::path_of_pool(path, n + 1));
 }
 
 CFP_INLINE void copies_plan::save_header(const std::string& path) const {
-  for (std::size_t n = 0; n < copies.size(); ++n) copies[n].save_header(detail::numbered(path, n + 1));
+  for (std::size_t n = 0; n < copies.size(); ++n) copies[n].save_header(detail::path_of_pool(path, n + 1));
 }
 
 CFP_INLINE std::string copies_plan::json() const {

@@ -14,7 +14,7 @@
 namespace cfp::inline v0_1 {
 
 /// What backward makes next: how long it takes, and the gradients that are there then.
-struct gradient_step {
+struct made_gradients {
   double ms = 0;
   double bytes = 0;
 };
@@ -30,7 +30,7 @@ struct gradient_buckets {
 
 /// As soon as the last gradient of a bucket is there, and the bucket before is through, it goes out. Throws bad_input
 /// for ends that do not ascend to the number of steps.
-inline double overlapped_ms(const std::vector<gradient_step>& steps, const std::vector<int>& ends,
+inline double overlapped_ms(const std::vector<made_gradients>& steps, const std::vector<int>& ends,
                             const collective_ms& sum) {
   double ready = 0, through = 0;
   int at = 0;
@@ -52,7 +52,7 @@ inline double overlapped_ms(const std::vector<gradient_step>& steps, const std::
 }
 
 /// As DistributedDataParallel fills them: a bucket is full with so many bytes or more (its default: 25 MiB).
-inline gradient_buckets buckets_of(double most, const std::vector<gradient_step>& steps, const collective_ms& sum) {
+inline gradient_buckets buckets_of(double most, const std::vector<made_gradients>& steps, const collective_ms& sum) {
   if (!(most > 0)) throw bad_input("a bucket holds more than 0 bytes, not " + std::to_string(most));
   gradient_buckets out;
   double bytes = 0;
@@ -68,7 +68,7 @@ inline gradient_buckets buckets_of(double most, const std::vector<gradient_step>
 
 /// As Horovod fuses them: whenever the last collective is through, or the next gradient is there, all that are there
 /// go out together, at most so many bytes of them (its default: 64 MiB), one at least.
-inline gradient_buckets fused_ready(double most, const std::vector<gradient_step>& steps, const collective_ms& sum) {
+inline gradient_buckets fused_ready(double most, const std::vector<made_gradients>& steps, const collective_ms& sum) {
   if (!(most > 0)) throw bad_input("what is fused holds more than 0 bytes, not " + std::to_string(most));
   gradient_buckets out;
   double ready = 0;  // of the next step that is not there yet
@@ -85,7 +85,7 @@ inline gradient_buckets fused_ready(double most, const std::vector<gradient_step
 }
 
 /// The best buckets: for each step when all before it can be through, the sooner the better for all that follows.
-inline gradient_buckets best_buckets(const std::vector<gradient_step>& steps, const collective_ms& sum) {
+inline gradient_buckets best_buckets(const std::vector<made_gradients>& steps, const collective_ms& sum) {
   struct prefix {
     double through = std::numeric_limits<double>::infinity();
     int from = 0;  // where its last bucket begins
