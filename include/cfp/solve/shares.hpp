@@ -69,14 +69,14 @@ class shares_search {
     for (int w = 0; w < workers_; ++w) out = std::max(out, of(w, s[at(w)]));
     return out;
   }
-  // One piece for each, and of the others what each is fast.
-  shares in_proportion(const std::vector<double>& speeds) const {
+  // One piece for each, and of the others what each is fast. What takes no time is fast, what is no number is not.
+  shares in_proportion(std::vector<double> speeds) const {
     double all = 0;
-    for (const double s : speeds) all += s;
+    for (double& s : speeds) all += s = s > 0 ? std::min(s, 1e100) : 0;
     shares out(at(workers_), 1);
     int left = pieces_ - workers_;
     for (int w = 0; w < workers_ && all > 0; ++w) {
-      const int more = std::min(left, std::max(0, static_cast<int>(pieces_ * speeds[at(w)] / all) - 1));
+      const int more = std::min(left, std::max(0, static_cast<int>(pieces_ * (speeds[at(w)] / all)) - 1));
       out[at(w)] += more, left -= more;
     }
     for (int w = 0; left > 0; w = (w + 1) % workers_)
