@@ -6,6 +6,7 @@
 #include <cfp/model/refine.hpp>
 #include <cfp/plan/least_step.hpp>
 #include <cfp/profile/machine/collective_time.hpp>
+#include <cfp/session/plan_for.hpp>
 #include <cfp/session/plan_for_implementation.hpp>
 #include <cfp/session/plan_in_copies.hpp>
 #include <cfp/session/search_options.hpp>
