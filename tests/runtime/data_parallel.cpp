@@ -239,7 +239,7 @@ TEST_CASE("parameter servers on threads: what is read is at most so old, and BSP
   }();
   for (const int staleness : {0, 1, 3, any_staleness}) {
     weight_server server({0}, workers, staleness);
-    std::atomic<int> most_missed = 0, most_ahead = 0, reads = 0;
+    std::atomic<int> most_missed = 0, reads = 0;
     const auto at_least = [](std::atomic<int>& most, int x) {
       for (int was = most; was < x && !most.compare_exchange_weak(was, x);) {}
     };
@@ -248,7 +248,7 @@ TEST_CASE("parameter servers on threads: what is read is at most so old, and BSP
       threads.emplace_back([&, w] {
         for (int c = 0; c < clocks; ++c) {
           const weight_server::reading now = server.read(w);
-          at_least(most_missed, now.missed), at_least(most_ahead, now.ahead), ++reads;
+          at_least(most_missed, now.missed), ++reads;
           if (w == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));  // a straggler
           server.update(w, {0.05 * (own(w, c) - now.weights[0])});
         }
@@ -257,7 +257,6 @@ TEST_CASE("parameter servers on threads: what is read is at most so old, and BSP
     CAPTURE(staleness);
     CHECK(reads == workers * clocks);
     CHECK(most_missed <= staleness);
-    CHECK(most_ahead <= staleness);
     if (staleness == 0) CHECK(server.weights()[0] == Approx(alone).epsilon(1e-12));
     if (staleness > 0) CHECK(most_missed > 0);  // observed, not only simulated
   }

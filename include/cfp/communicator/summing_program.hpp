@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +81,15 @@ inline void add_ring(std::vector<std::vector<block_send>>& steps, std::size_t at
   }
 }
 
+/// Adds all steps so far the other way round, the last one first: what was added to is handed back.
+inline void add_way_back(std::vector<std::vector<block_send>>& steps) {
+  for (std::size_t there = steps.size(); there-- > 0;) {
+    std::vector<block_send> back = steps[there];
+    for (block_send& s : back) std::swap(s.from, s.to), s.adds = false;
+    steps.push_back(std::move(back));
+  }
+}
+
 inline std::vector<int> every(int step, int from, int count) {
   std::vector<int> out;
   for (int i = 0; i < count; ++i) out.push_back(from + i * step);
@@ -108,11 +116,7 @@ inline summing_program tree_sum(int ranks, long count) {
     out.steps.emplace_back();
     for (int to = 0; to + apart < ranks; to += 2 * apart) out.steps.back().push_back({to + apart, to, 0, count, true});
   }
-  for (std::size_t up = out.steps.size(); up-- > 0;) {
-    std::vector<block_send> down = out.steps[up];
-    for (block_send& s : down) std::swap(s.from, s.to), s.adds = false;
-    out.steps.push_back(std::move(down));
-  }
+  detail::add_way_back(out.steps);
   return out;
 }
 
@@ -135,11 +139,7 @@ inline summing_program halving_doubling_sum(int ranks, long count) {
     for (int r = 0; r < ranks; ++r)
       mine[static_cast<std::size_t>(r)] = detail::piece_of(mine[static_cast<std::size_t>(r)], (r & apart) != 0, 2);
   }
-  for (std::size_t halved = out.steps.size(); halved-- > 0;) {  // what was given comes back, by whom it was given to
-    std::vector<block_send> back = out.steps[halved];
-    for (block_send& s : back) std::swap(s.from, s.to), s.adds = false;
-    out.steps.push_back(std::move(back));
-  }
+  detail::add_way_back(out.steps);
   return out;
 }
 

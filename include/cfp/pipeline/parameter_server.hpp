@@ -33,21 +33,20 @@ inline server_run simulate_server(int workers, int clocks, int staleness, const 
   if (workers < 1 || clocks < 1 || staleness < 0)
     throw bad_input("a parameter server has 1 worker or more, 1 clock or more and a staleness of 0 or more, not " +
                     std::to_string(workers) + ", " + std::to_string(clocks) + " and " + std::to_string(staleness));
-  const auto w_of = [](int i) { return static_cast<std::size_t>(i); };
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
   server_run out;
-  out.begin.resize(w_of(workers)), out.end.resize(w_of(workers)), out.missed.resize(w_of(workers));
+  out.begin.resize(at(workers)), out.end.resize(at(workers)), out.missed.resize(at(workers));
   std::vector<double> all_through;  // of each clock, when the last worker has ended it
   for (int c = 0; c < clocks; ++c) {
     double last = 0;
     for (int w = 0; w < workers; ++w) {
       const int needed = c - 1 - staleness;  // the clock that all must have ended
-      const double begin =
-          std::max(c > 0 ? out.end[w_of(w)].back() : 0, staleness < c && needed >= 0 ? all_through[w_of(needed)] : 0);
+      const double begin = std::max(c > 0 ? out.end[at(w)].back() : 0, needed >= 0 ? all_through[at(needed)] : 0);
       const auto whole = std::upper_bound(all_through.begin(), all_through.end(), begin) - all_through.begin();
-      out.begin[w_of(w)].push_back(begin);
-      out.end[w_of(w)].push_back(begin + ms(w, c));
-      out.missed[w_of(w)].push_back(c - static_cast<int>(whole));
-      last = std::max(last, out.end[w_of(w)].back());
+      out.begin[at(w)].push_back(begin);
+      out.end[at(w)].push_back(begin + ms(w, c));
+      out.missed[at(w)].push_back(c - static_cast<int>(whole));
+      last = std::max(last, out.end[at(w)].back());
     }
     all_through.push_back(last);
     out.ms = std::max(out.ms, last);

@@ -32,8 +32,8 @@ struct copies_plan {
 };
 std::ostream& operator<<(std::ostream&, const copies_plan&);
 
-/// The fastest of all numbers of micro-batches (`o.micro_batches` of 0 or 1), or of the one given, and of all shares of
-/// them: none is left out but by what its devices take at least (`least_step_ms`), and where fewer keep all and more
+/// The fastest of 2, 4, 8, ... micro-batches (`o.micro_batches` of 0 or 1), or of the number given, and of all shares
+/// of them: none is left out but by what its devices take at least (`least_step_ms`), and where fewer keep all and more
 /// would only cut work into smaller pieces. Nothing if none fits, or none is faster than `o.within`; weights and their
 /// state that only hosts have the memory for are no copy. Throws bad_input as `plan_for` does, and for fewer than two
 /// pools.

@@ -13,6 +13,8 @@
 #include <cfp/session/texts.hpp>
 #include <cfp/solve/shares.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -122,7 +124,7 @@ class copies_search {
       for (std::size_t p = 0; p < m_.pools.size(); ++p)
         best_->copies.push_back(std::move(plans.at({static_cast<int>(p), found.of_each[p]})));
     }
-    settled_ = all_kept && found.whole + between >= within_;  // more would only cut work into smaller pieces
+    settled_ = all_kept && found.fractional + between >= within_;  // more would only cut work into smaller pieces
   }
   const machine& at(int pool) const { return m_.pools[static_cast<std::size_t>(pool)]; }
 

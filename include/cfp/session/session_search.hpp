@@ -55,8 +55,9 @@ CFP_INLINE void session::parts::search_with(profiler& measure_with, const profil
   if (device) search.beside_bytes = [&](const program& p) { return beside_bytes(*on, p, g); };
   for (const named_plan& n : usual) search.add(n.name, follow(n, decided, mesh));
   if (!against.empty()) search.add(against, own);
+  const std::string among = detail::identity_of(decided);
   for (const remembered_plan& p : measured.plans)
-    if (p.among == detail::identity_of(decided)) search.remember(detail::choices_of(p, decided, o.table));
+    if (p.among == among) search.remember(detail::choices_of(p, decided, o.table));
   device = memory_of(*on);  // by now libraries have what they take when something first runs
   search_options limits;
   limits.memory_limit = limit();

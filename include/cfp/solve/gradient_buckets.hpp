@@ -71,7 +71,7 @@ inline gradient_buckets buckets_of(double most, const std::vector<made_gradients
 inline gradient_buckets fused_ready(double most, const std::vector<made_gradients>& steps, const collective_ms& sum) {
   if (!(most > 0)) throw bad_input("what is fused holds more than 0 bytes, not " + std::to_string(most));
   gradient_buckets out;
-  double ready = 0;  // of the next step that is not there yet
+  double ready = 0;  // when the last of those that go out is there
   for (std::size_t n = 0; n < steps.size();) {
     double bytes = steps[n].bytes;
     ready += steps[n++].ms;

@@ -17,8 +17,8 @@ namespace cfp::inline v0_1 {
 struct work_shares {
   std::vector<int> of_each;                               ///< pieces; none: nobody can
   double time = std::numeric_limits<double>::infinity();  ///< until the last is done
-  double whole = 0;  ///< that no shares take less than if pieces may be cut, times linear in between; 0: not known
-  long asked = 0;    ///< times
+  double fractional = 0;  ///< that shares of parts of pieces take, times linear in between; less, or 0, if not known
+  long asked = 0;         ///< times
 
   bool feasible() const { return !of_each.empty(); }
 };
@@ -50,8 +50,8 @@ class shares_search {
     while (moves_one(best)) {}
     soonest = last(best);
     if (!std::isfinite(soonest)) return {{}, soonest, 0, static_cast<long>(known_.size())};
-    const double whole = cut(best);
-    return {best, soonest, whole, static_cast<long>(known_.size())};
+    const double fractional = cut(best);
+    return {best, soonest, fractional, static_cast<long>(known_.size())};
   }
 
  private:

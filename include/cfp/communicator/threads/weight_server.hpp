@@ -19,8 +19,7 @@ class weight_server {
   /// What a worker reads at the beginning of a clock.
   struct reading {
     std::vector<double> weights;
-    int missed = 0;  ///< clocks before it of which some update is not in them
-    int ahead = 0;   ///< clocks that the worker is ahead of the slowest
+    int missed = 0;  ///< clocks before it of which some update may not be in them: those the slowest worker has to go
   };
 
   /// A staleness of 0 is BSP; `any_staleness` (`pipeline/parameter_server.hpp`): nobody waits.
@@ -32,14 +31,14 @@ class weight_server {
   }
 
   /// Waits until the worker is at most `staleness` clocks ahead of the slowest. It then sees all updates of clocks that
-  /// are through, and those of later ones that are there, but none of a clock that BSP would not let it see.
+  /// are through, and of those that are not, less than `staleness` ahead of its own, what is there.
   reading read(int worker) {
     std::unique_lock lock(mutex_);
     const int clock = clocks_.at(static_cast<std::size_t>(worker));
     moved_.wait(lock, [&] { return clock - slowest() <= staleness_; });
-    reading out{weights_, clock - slowest(), clock - slowest()};
+    reading out{weights_, clock - slowest()};
     for (const auto& [of, sum] : later_)
-      if (staleness_ > 0 || of < clock) add(out.weights, sum);
+      if (of - clock < staleness_) add(out.weights, sum);
     return out;
   }
 
